@@ -39,9 +39,11 @@ pub(crate) enum Command {
     Reproduce(Reproduce),
     /// Show which claims of the source papers hold
     Claims(Claims),
+    /// Rank stacks for each kind of path, by the results of `dccplab reproduce`
+    Recommend(Recommend),
     /// Print the rate of a preset's link over time, in mahimahi's format
     Trace(Trace),
-    /// Write results as one HTML page
+    /// Write results as HTML: one page, or those of a folder of `dccplab reproduce`
     Report(Report),
     /// Play scenarios in the simulator and live, and compare them
     Agree(Agree),
@@ -52,7 +54,7 @@ pub(crate) enum Command {
 /// Values of `report`.
 #[derive(Args, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Report {
-    /// Results of `dccplab run --json`
+    /// Results of `dccplab run --json`, or the folder of `dccplab reproduce`
     #[arg(required = true, value_name = "RESULT")]
     pub(crate) results: Vec<PathBuf>,
     /// Write the page to FILE [default: beside the first result, with the ending .html]
@@ -79,8 +81,8 @@ pub(crate) struct Reproduce {
     /// Shorter runs and fewer draws of what the papers do not say
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Where the results go; cells that are there already are kept
-    #[arg(long, value_name = "DIR", default_value = "reproduction")]
+    /// Where the results go, quick ones into DIR/quick; cells that are there already are kept
+    #[arg(long, value_name = "DIR", default_value = REPRODUCTION)]
     pub(crate) out: PathBuf,
     /// Threads [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -91,8 +93,11 @@ pub(crate) struct Reproduce {
 #[derive(Args, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Claims {
     /// The results of `dccplab reproduce`
-    #[arg(default_value = "reproduction")]
+    #[arg(default_value = REPRODUCTION)]
     pub(crate) dir: PathBuf,
+    /// Show the quick results, which are in DIR/quick
+    #[arg(long)]
+    pub(crate) quick: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -118,6 +123,26 @@ impl Agree {
         scale(self.quick)
     }
 }
+
+/// Values of `recommend`.
+#[derive(Args, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Recommend {
+    /// The results of `dccplab reproduce`
+    #[arg(default_value = REPRODUCTION)]
+    pub(crate) dir: PathBuf,
+    /// Use the quick results, which are in DIR/quick
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write a page to FILE
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+}
+
+/// The default folder of `reproduce`.
+pub(crate) const REPRODUCTION: &str = "reproduction";
 
 /// Values of `trace`.
 #[derive(Args, Clone, PartialEq, Eq, Debug)]
@@ -399,6 +424,26 @@ mod tests {
         assert!(report.compare && report.results.len() == 2);
         assert_eq!(report.page(), PathBuf::from("a/b.html"));
         assert!(matches!(read("--help"), Ok(Request::Print(_))));
+    }
+
+    #[test]
+    fn folders_of_reproduce_have_a_default_and_a_scale() {
+        let of = |line: &str| match read(line) {
+            Ok(Request::Do(Command::Claims(claims))) => (claims.dir, claims.quick),
+            Ok(Request::Do(Command::Recommend(recommend))) => (recommend.dir, recommend.quick),
+            Ok(Request::Do(Command::Reproduce(reproduce))) => (reproduce.out, reproduce.quick),
+            other => panic!("{line}: {other:?}"),
+        };
+        for command in ["claims", "recommend", "reproduce"] {
+            let (dir, quick) = of(&format!("{command} --quick"));
+            assert_eq!(
+                (dir, quick),
+                (PathBuf::from(REPRODUCTION), true),
+                "{command}"
+            );
+        }
+        assert_eq!(of("claims d"), (PathBuf::from("d"), false));
+        assert_eq!(of("recommend d --html f.html --json").0, PathBuf::from("d"));
     }
 
     #[test]

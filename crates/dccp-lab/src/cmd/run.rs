@@ -42,6 +42,10 @@ pub(crate) struct Results {
     pub(crate) document: Value,
     pub(crate) assertions: Vec<AssertionVerdict>,
     pub(crate) code: u8,
+    /// Cells that were known from before.
+    pub(crate) known: usize,
+    /// Cells that were played now.
+    pub(crate) played: usize,
 }
 
 /// Plays the cells that were asked for, judges them, and writes the files.
@@ -70,7 +74,8 @@ pub(crate) fn play_scenario(asked: &Asked, scenario: &Scenario) -> Result<Result
     for dir in asked.out.iter().chain(&asked.cells) {
         fs::create_dir_all(dir).map_err(|e| Failure::write(dir, &e))?;
     }
-    let mut cells = resumed(asked, &scenario.name, &runs, &record)?;
+    let mut cells = resumed(asked, scenario, &runs, &record)?;
+    let known = cells.iter().flatten().count();
     let mut store = match &asked.json {
         Some(path) if !asked.prints_json() => Some(Store::open(path, asked.resume)?),
         _ => None,
@@ -91,6 +96,8 @@ pub(crate) fn play_scenario(asked: &Asked, scenario: &Scenario) -> Result<Result
         document,
         assertions,
         code: outcome.1,
+        known,
+        played: cells.len() - known,
     })
 }
 
@@ -169,7 +176,7 @@ fn program_hash() -> Result<String, Failure> {
 /// The cells that are known from before.
 fn resumed(
     asked: &Asked,
-    scenario: &str,
+    scenario: &Scenario,
     runs: &[&Run],
     record: &Record,
 ) -> Result<Vec<Option<Value>>, Failure> {

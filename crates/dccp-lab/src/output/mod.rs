@@ -8,6 +8,7 @@ pub mod figure;
 pub mod json;
 pub mod parquet;
 mod read;
+pub mod recommend;
 pub mod report;
 pub mod table;
 pub mod verdicts;

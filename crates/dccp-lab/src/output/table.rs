@@ -6,7 +6,7 @@ use dccp_cli::quantity::show;
 use serde_json::Value;
 
 /// The columns, unless the scenario names others.
-const DEFAULT: &[Metric] = &[
+pub(super) const DEFAULT: &[Metric] = &[
     Metric::Goodput,
     Metric::Loss,
     Metric::RttTransport,

@@ -12,7 +12,7 @@
 //! - `paths.rs`, `bottleneck.rs`: the paths of packets and their limits.
 //! - `flow.rs`, `traffic.rs`: `[[flow]]` and its traffic.
 //! - `measure.rs`: `[measure]`, `[[phase]]`.
-//! - `expect.rs`: `[[assert]]`, `[[published]]`.
+//! - `expect.rs`: `[[assert]]`, `[[published]]`, `[[figure]]`.
 //! - [`plan`]: the result.
 //!
 //! `docs/scenarios.md` shows the format by example, `docs/scenario-keys.md` lists all keys.

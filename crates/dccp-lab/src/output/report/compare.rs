@@ -104,7 +104,7 @@ fn sum_up(section: &mut Section, a: &Source, b: &Source, pairs: &[Pair<'_>]) {
     ];
     section.list(said.map(|(key, yes, no)| if same(key) { yes } else { no }));
     for (name, source) in [("A", a), ("B", b)] {
-        let warnings = summary::warnings(source);
+        let warnings = summary::shortened(summary::warnings(source));
         if !warnings.is_empty() {
             section
                 .heading(&format!("Warnings of {name}"))

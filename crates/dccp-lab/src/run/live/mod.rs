@@ -5,15 +5,13 @@
 //!   DCCP, TCP, UDP     forwards                     forwards
 //!       l0 ═══ veth ═══ l0   l1 ─ TUN ─ emulator ─ TUN ─ l1   …
 //! ```
-//! | module | contents |
-//! |---|---|
-//! | `refuse` | refuses plans that a live run cannot obey |
-//! | `network`, `wire`, `netlink` | namespaces and routes · links · their counters |
-//! | `testbed` | the flows of a run: begins and ends them, and reads their state |
-//! | `pump` | sends what a source has, in time |
-//! | `dccp`, `tcp`, `udp` | the ends of streams |
-//! | `load` | the processors' load |
-//! | `user` | namespaces without root |
+//! - `refuse` refuses plans that a live run cannot obey.
+//! - `network`, `wire` and `netlink` build namespaces, routes and links, and read their counters.
+//! - `testbed` begins and ends the flows of a run, and reads their state.
+//! - `pump` sends what a source has, in time.
+//! - `dccp`, `tcp` and `udp` are the ends of streams.
+//! - `load` reads the processors' load.
+//! - `user` makes namespaces without root.
 
 mod dccp;
 mod end;
