@@ -101,9 +101,10 @@ pub fn loss(lost: u64, delivered: u64) -> Option<f64> {
     (decided > 0).then(|| to_f64(lost) / to_f64(decided))
 }
 
-/// The share of a time that a transmitter was at work.
+/// The share of a time that a transmitter was at work. It is at most 1: counters of a live run are read a little after
+/// the end of the time.
 pub fn utilisation(busy: Duration, time: Duration) -> Option<f64> {
-    (!time.is_zero()).then(|| busy.as_secs_f64() / time.as_secs_f64())
+    (!time.is_zero()).then(|| (busy.as_secs_f64() / time.as_secs_f64()).min(1.0))
 }
 
 /// Times in nanoseconds, summed up.

@@ -88,7 +88,11 @@ fn figure(keys: &FigureKeys, context: &Context, text: &str) -> Result<HeatFigure
     let columns = variable(&keys.columns, &keys.columns.place)?;
     if rows.0 == columns.0 {
         let what = format!("{}: rows and columns must be two variables", rows.0);
-        return Err(Mistake::new(&keys.columns.place, what, "name another variable"));
+        return Err(Mistake::new(
+            &keys.columns.place,
+            what,
+            "name another variable",
+        ));
     }
     let mut by: Vec<(String, Vec<String>)> = Vec::new();
     let is_used = |by: &[(String, Vec<String>)], name: &String| {
