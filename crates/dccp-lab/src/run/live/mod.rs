@@ -5,15 +5,12 @@
 //!   DCCP, TCP, UDP     forwards                     forwards
 //!       l0 ═══ veth ═══ l0   l1 ─ TUN ─ emulator ─ TUN ─ l1   …
 //! ```
-//! | module | contents |
-//! |---|---|
-//! | `refuse` | refuses plans that a live run cannot obey |
-//! | `network`, `wire`, `netlink` | namespaces and routes · links · their counters |
-//! | `testbed` | the flows of a run: begins and ends them, and reads their state |
-//! | `pump` | sends what a source has, in time |
-//! | `dccp`, `tcp`, `udp` | the ends of streams |
-//! | `load` | the processors' load |
-//! | `user` | namespaces without root |
+//! - `refuse` checks that a live run can obey the plan.
+//! - `network` makes namespaces and routes, `wire` the links, and `netlink` reads their counters.
+//! - `testbed` begins and ends the flows of a run, and reads their state.
+//! - `pump` sends what a source has, in time. The ends of streams are in `dccp`, `tcp` and `udp`.
+//! - `load` is the load of the processors.
+//! - `user` makes namespaces without root.
 
 mod dccp;
 mod end;
