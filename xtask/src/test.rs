@@ -12,7 +12,7 @@ use crate::libtest::Reader;
 use crate::{testbed, wheel};
 
 /// Most tests wait for something: a time-out, a program, the end of a transfer.
-const THREADS_PER_CORE: usize = 3;
+const THREADS_PER_CORE: usize = 2;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {

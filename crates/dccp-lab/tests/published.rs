@@ -82,6 +82,26 @@ const PLACES: &[Place] = &[
         rows: RowLabel::Value("major_source_stack"),
         column: "cross_traffic_stack",
     },
+    Place {
+        experiment: "e12-published-capacity",
+        title: "Throughput from SLAC to UFl, 8 MiB",
+        file: "slac_throughput.csv",
+        fixed: &[
+            ("statistic", "measurement"),
+            ("path", "ufl"),
+            ("window_kib", "8192"),
+        ],
+        rows: RowLabel::Window,
+        column: "stack",
+    },
+    Place {
+        experiment: "e12-published-capacity",
+        title: "Stability from SLAC to UFl, 8 MiB",
+        file: "slac_stability.csv",
+        fixed: &[("path", "ufl"), ("window_kib", "8192")],
+        rows: RowLabel::Window,
+        column: "stack_preferred",
+    },
 ];
 
 impl RowLabel {

@@ -443,7 +443,7 @@ fn flows(
     }
     let hosts = network.hosts(&flows);
     host::are_hosts(&file.host, &network.nodes, &hosts, mistakes);
-    for ((flow, packet), keys) in flows.iter().zip(packets).zip(&file.flow) {
+    for ((flow, packet), keys) in flows.iter_mut().zip(packets).zip(&file.flow) {
         for (from, to) in [(flow.from, flow.to), (flow.to, flow.from)] {
             let path = paths::path(network, &hosts, from, to);
             let path = path.map_err(|error| no_path(keys, network, (from, to), &error));
@@ -453,6 +453,7 @@ fn flows(
             if from == flow.from {
                 let place = &keys.place;
                 mistakes.check(bottleneck::check(place, network, &path, flow, packet));
+                traffic::use_mtu(keys, bottleneck::first_mtu(network, &path), flow);
             }
         }
     }

@@ -5,12 +5,11 @@
 //!   DCCP, TCP, UDP     forwards                     forwards
 //!       l0 ═══ veth ═══ l0   l1 ─ TUN ─ emulator ─ TUN ─ l1   …
 //! ```
-//! - `refuse` refuses plans that a live run cannot obey.
-//! - `network`, `wire` and `netlink` build namespaces, routes and links, and read their counters.
+//! - `refuse` checks that a live run can obey the plan.
+//! - `network` makes namespaces and routes, `wire` the links, and `netlink` reads their counters.
 //! - `testbed` begins and ends the flows of a run, and reads their state.
-//! - `pump` sends what a source has, in time.
-//! - `dccp`, `tcp` and `udp` are the ends of streams.
-//! - `load` reads the processors' load.
+//! - `pump` sends what a source has, in time. The ends of streams are in `dccp`, `tcp` and `udp`.
+//! - `load` is the load of the processors.
 //! - `user` makes namespaces without root.
 
 mod dccp;
