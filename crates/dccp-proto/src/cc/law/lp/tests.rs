@@ -170,8 +170,8 @@ fn packet_behind_a_delayed_ack_indicates_nothing() {
         assert_near(w.cwnd, 1.0);
         for (after_ms, flight) in (250..1000).step_by(140).zip([1, 1, 2, 3, 3, 3]) {
             let alone = Ack {
-                flight,
                 one_way,
+                flight,
                 ..ack(after_ms, 140)
             };
             lp.on_ack(&mut w, &alone);
