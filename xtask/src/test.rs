@@ -11,9 +11,6 @@ use dccp_dev::{Tally, packages, python};
 use crate::libtest::Reader;
 use crate::{testbed, wheel};
 
-/// Most tests wait for something: a time-out, a program, the end of a transfer.
-const THREADS_PER_CORE: usize = 2;
-
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// A test that lacks a prerequisite is no failure
@@ -38,9 +35,7 @@ fn rust_tests() -> Result<Tally> {
     let words = "cargo test --workspace --all-features --no-fail-fast -- --show-output";
     println!("$ {words}");
     let words: Vec<_> = words.split(' ').collect();
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut child = command(&words)
-        .env("RUST_TEST_THREADS", (cores * THREADS_PER_CORE).to_string())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()?;
