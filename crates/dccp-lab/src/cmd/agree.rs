@@ -13,11 +13,12 @@ use std::path::Path;
 /// Plays what was asked for, and prints the comparison.
 pub(crate) fn run(asked: &Agree) -> Result<u8, Failure> {
     let dir = &asked.out;
-    let read = |file| super::scenario(file, asked.scale());
-    let files = asked.files.iter();
-    let scenarios: Vec<Scenario> = files.map(|file| read(file)).collect::<Result<_, _>>()?;
+    let scenarios = asked.files.iter();
+    let scenarios = scenarios.map(|file| super::scenario(file, asked.scale()));
+    let scenarios: Vec<Scenario> = scenarios.collect::<Result<_, _>>()?;
     fs::create_dir_all(dir).map_err(|error| Failure::write(dir, &error))?;
     let mut rows = Vec::new();
+    let mut is_complete = true;
     for (file, scenario) in asked.files.iter().zip(&scenarios) {
         let mut cells: Vec<Vec<Value>> = Vec::new();
         for backend in [Backend::Sim, Backend::Live] {
@@ -25,6 +26,7 @@ pub(crate) fn run(asked: &Agree) -> Result<u8, Failure> {
             if results.code == exit::INTERRUPTED {
                 return Ok(exit::INTERRUPTED);
             }
+            is_complete &= results.code != exit::INCOMPLETE;
             cells.extend(results.document["cells"].as_array().cloned());
         }
         for cell in cells.iter().flatten() {
@@ -38,8 +40,12 @@ pub(crate) fn run(asked: &Agree) -> Result<u8, Failure> {
     let svg = agreement::picture(&rows)
         .map_err(|error| Failure::run(error.to_string(), "look at the errors of the cells"))?;
     replace(&dir.join("agreement.svg"), svg.as_bytes())?;
-    let agrees = rows.iter().all(agreement::Row::holds);
-    Ok(if agrees { exit::DONE } else { exit::ASSERTION })
+    Ok(match rows.iter().all(agreement::Row::holds) {
+        // Cells that failed have no rows, and show nothing.
+        _ if !is_complete => exit::INCOMPLETE,
+        true => exit::DONE,
+        false => exit::ASSERTION,
+    })
 }
 
 /// Plays a scenario. Cells that were played before are kept.

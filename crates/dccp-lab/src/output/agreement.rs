@@ -69,23 +69,26 @@ pub struct Row {
 impl Row {
     /// The mean of live runs over that of the simulator.
     pub fn ratio(&self) -> f64 {
-        let [live, sim] = [&self.live, &self.sim].map(|all| mean(all).unwrap_or(f64::NAN));
-        // Nothing in both backends is the same.
-        if live.max(sim) <= 0.0 {
-            1.0
-        } else {
-            live / sim
-        }
+        self.over_sim(mean(&self.live).unwrap_or(f64::NAN))
     }
 
     /// The ratio, and those of the least and the greatest live run.
     fn spread(&self) -> Spread {
-        let sim = mean(&self.sim).unwrap_or(f64::NAN);
         let live = || self.live.iter().copied();
         Spread {
             middle: self.ratio(),
-            low: live().fold(f64::INFINITY, f64::min) / sim,
-            high: live().fold(0.0, f64::max) / sim,
+            low: self.over_sim(live().fold(f64::INFINITY, f64::min)),
+            high: self.over_sim(live().fold(0.0, f64::max)),
+        }
+    }
+
+    /// A live value over the mean of the simulator. Nothing in both is the same.
+    fn over_sim(&self, live: f64) -> f64 {
+        let sim = mean(&self.sim).unwrap_or(f64::NAN);
+        if live.max(sim) <= 0.0 {
+            1.0
+        } else {
+            live / sim
         }
     }
 
