@@ -225,6 +225,9 @@ mod tests {
         });
         let longest = waited.max().unwrap();
         assert!(longest >= wait, "{longest:?}");
+        // Without a timeout, a call that waits would never end.
+        let error = recv_stamped(&receiver, &mut memory, false).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
         receiver.set_read_timeout(Some(wait)).unwrap();
         let error = recv_stamped(&receiver, &mut memory, true).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
