@@ -32,6 +32,8 @@ mod host;
 mod icmp;
 #[cfg(target_os = "linux")]
 pub mod local;
+#[cfg(target_os = "linux")]
+pub mod netlink;
 pub mod poll;
 #[cfg(target_os = "linux")]
 mod raw;

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 #[cfg(target_os = "linux")]
-mod netlink;
+mod mtu;
 
 /// The way to a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,7 +59,7 @@ pub fn to_place(remote: SocketAddr) -> io::Result<Route> {
 }
 
 #[cfg(target_os = "linux")]
-use netlink::mtu;
+use mtu::mtu;
 
 #[cfg(not(target_os = "linux"))]
 fn mtu(_: IpAddr, _: u32) -> Option<u32> {

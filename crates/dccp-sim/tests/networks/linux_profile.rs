@@ -1,7 +1,7 @@
 //! The Linux profile beside the Linux kernel: the packets of a handshake that our model sends are
 //! those of the captures, byte for byte but for times and numbers.
 
-#[path = "../../dccp-proto/tests/captures/pcap.rs"]
+#[path = "../../../dccp-proto/tests/captures/pcap.rs"]
 mod captures;
 
 use core::net::{IpAddr, Ipv4Addr};

@@ -73,7 +73,7 @@ fn results_are_the_same_bits_on_any_machine() {
 
 #[test]
 fn results_follow_the_schema() {
-    let schema = include_str!("../schema/dccplab-result-1.json");
+    let schema = include_str!("../../schema/dccplab-result-1.json");
     let schema = serde_json::from_str(schema).expect("JSON");
     let validator = jsonschema::validator_for(&schema).expect("a schema");
     let document = results("schema.json", &[]);

@@ -1,5 +1,5 @@
 //! Mistakes in scenario files, `tests/errors/NAME.toml`, and the messages of the program, `NAME.txt`.
-//! `UPDATE=1 cargo test -p dccp-lab --test errors` writes the messages.
+//! `UPDATE=1 cargo test -p dccp-lab --test program errors` writes the messages.
 
 use std::fs;
 use std::path::Path;

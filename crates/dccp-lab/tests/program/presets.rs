@@ -1,4 +1,4 @@
-//! Presets of links: the picture of their rates, and `dccplab trace`. `UPDATE=1 cargo test -p dccp-lab --test presets`
+//! Presets of links: the picture of their rates, and `dccplab trace`. `UPDATE=1 cargo test -p dccp-lab --test program presets`
 //! draws the picture.
 
 use core::time::Duration;
@@ -45,7 +45,7 @@ fn picture_of_presets_is_current() {
     let stored = fs::read_to_string(file).expect("the picture");
     assert!(
         stored == svg,
-        "stale: UPDATE=1 cargo test -p dccp-lab --test presets"
+        "stale: UPDATE=1 cargo test -p dccp-lab --test program presets"
     );
 }
 

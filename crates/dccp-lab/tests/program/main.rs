@@ -1,0 +1,10 @@
+//! The program as its users run it, one file for each subject.
+
+mod campaign;
+mod effects;
+mod errors;
+mod media;
+mod presets;
+mod published;
+mod reproduce;
+mod runs;
