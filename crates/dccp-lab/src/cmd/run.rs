@@ -107,6 +107,15 @@ fn chosen<'a>(scenario: &'a Scenario, names: &[String]) -> Result<Vec<&'a Run>, 
 }
 
 fn one_cell(runs: &[&Run], pcap: &Path) -> Result<(), Failure> {
+    if runs.iter().any(|run| run.bench.is_some()) {
+        return Err(Failure::usage(
+            format!(
+                "--pcap {}: a measurement of this machine has no packets",
+                pcap.display()
+            ),
+            "leave --pcap out",
+        ));
+    }
     if runs.len() == 1 {
         return Ok(());
     }
@@ -260,7 +269,9 @@ fn play_captured(
 /// Draws each cell into a file of its own.
 fn draw(dir: &Path, name: &str, runs: &[&Run], cells: &[Value]) -> Result<(), Failure> {
     let mut taken = BTreeSet::new();
-    for cell in cells.iter().filter(|cell| cell["error"].is_null()) {
+    // A measurement of this machine has nothing to draw.
+    let is_drawn = |cell: &&Value| cell["error"].is_null() && cell["summary"]["bench"].is_null();
+    for cell in cells.iter().filter(is_drawn) {
         let label = cell["label"].as_str().unwrap_or_default();
         let label = if label.is_empty() { name } else { label };
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.=".contains(c);

@@ -1,9 +1,11 @@
 //! Results as JSON, `dccplab-result/1`. `schema/dccplab-result-1.json` is generated from these types: a test compares
 //! the two. The results do not depend on the machine, the time or the number of threads: the same scenario gives
-//! the same bytes.
+//! the same bytes. Measurements of this machine are the exception.
 
 use crate::judge::verdict::{AssertionVerdict, Mark, TableVerdict};
-use crate::run::outcome::{FlowInterval, FlowOutcome, LinkInterval, LinkOutcome, Outcome, Totals};
+use crate::run::outcome::{
+    Figures, FlowInterval, FlowOutcome, LinkInterval, LinkOutcome, Outcome, Totals,
+};
 use crate::scenario::plan::{Flow, Run, Transport};
 use crate::scenario::{Scale, Scenario};
 use crate::summary::{FlowSummary, LinkSummary, Summary, sum_up};
@@ -87,8 +89,8 @@ struct FullRecord<'a> {
     program: &'a str,
     /// The program's version.
     version: &'a str,
-    /// The network that the cells ran in: the simulator.
-    #[schemars(extend("const" = "sim"))]
+    /// Where the cells ran: in the simulator's network, or on this machine, which they measured.
+    #[schemars(extend("enum" = ["sim", "machine"]))]
     backend: &'a str,
     #[serde(flatten)]
     record: &'a Record,
@@ -114,7 +116,7 @@ struct Cell<'a> {
     /// A text, because it has 64 bits.
     #[schemars(regex(pattern = "^[0-9]+$"))]
     seed: String,
-    /// Simulated time.
+    /// Simulated time; of a measurement the real time.
     duration_ns: u64,
     /// Why the cell failed.
     error: Option<&'a str>,
@@ -138,6 +140,8 @@ struct CellSummary<'a> {
     summary: &'a Summary,
     /// Events that the simulator played.
     events: u64,
+    /// The figures of a measurement of this machine; null in a simulated network.
+    bench: Option<Figures>,
 }
 
 /// A flow, or several streams under one name.
@@ -301,7 +305,7 @@ pub fn document(
             scenario: &scenario.text,
             program: "dccplab",
             version: env!("CARGO_PKG_VERSION"),
-            backend: "sim",
+            backend: scenario.backend(),
             record,
         },
         cells,
@@ -386,6 +390,7 @@ fn summary_of<'a>(run: &'a Run, outcome: &'a Outcome, summary: &'a Summary) -> C
             .collect(),
         summary,
         events: outcome.events,
+        bench: outcome.bench,
     }
 }
 

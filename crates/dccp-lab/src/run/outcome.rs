@@ -19,6 +19,28 @@ pub struct Outcome {
     pub lost_by_hosts: Vec<Vec<(&'static str, u64)>>,
     /// Events that the simulator played.
     pub events: u64,
+    /// The figures of a measurement of this machine.
+    pub bench: Option<Figures>,
+}
+
+/// The figures of a measurement of this machine.
+#[derive(Serialize, JsonSchema, Clone, Copy, PartialEq, Debug, Default)]
+#[schemars(deny_unknown_fields)]
+pub struct Figures {
+    /// The operations that were measured: checksums, datagrams or acknowledgements. Datagrams count when they arrive, over
+    /// UDP when they are sent.
+    pub operations: u64,
+    /// Operations per second; checksums and acknowledgements per second of processor time.
+    #[schemars(range(min = 0))]
+    pub operations_per_s: f64,
+    /// Processor time of an operation; of a datagram, that of both ends.
+    #[schemars(range(min = 0))]
+    pub cost_ns: Option<f64>,
+    /// The operations' share of processor time: of sender and receiver for checksums, of the sender for acknowledgements.
+    pub cost_share: Option<f64>,
+    /// Processor time of a data packet, of the parties that `cost_share` is about.
+    #[schemars(range(min = 0))]
+    pub packet_cost_ns: Option<f64>,
 }
 
 /// The recorded values of a flow: of all its streams together.

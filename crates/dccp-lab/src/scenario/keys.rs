@@ -2,8 +2,10 @@
 //! generates that page from these types.
 
 use super::more_keys::{AssertKeys, DefineKeys, DrawKeys, ImportantKeys, PublishedKeys, QuickKeys};
+mod bench;
 mod trace;
 
+pub(crate) use bench::{BenchKeys, BenchKind};
 pub(crate) use trace::{PresetName, Trace, TraceKeys};
 
 use super::numbers::{Number, Share, Whole};
@@ -36,8 +38,10 @@ pub(crate) struct File {
     pub(crate) source: Option<String>,
     /// The source of all random numbers.
     pub(crate) seed: Whole<0, { i64::MAX.unsigned_abs() }>,
-    /// The nodes.
-    pub(crate) topology: At<Topology>,
+    /// A measurement of this machine, in place of a network and its traffic.
+    pub(crate) bench: Option<At<BenchKeys>>,
+    /// Required: The nodes.
+    pub(crate) topology: Option<At<Topology>>,
     /// The links between nodes.
     #[serde(default)]
     pub(crate) link: Sections<LinkKeys>,

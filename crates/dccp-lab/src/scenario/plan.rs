@@ -10,6 +10,8 @@ use dccp_sim::rate_trace::model::Model;
 use dccp_sim::source::App;
 use dccp_sim::tcp;
 use dccp_sim::{LinkConfig, Seed};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 /// One run: one cell of the matrix, in one phase, with one seed.
 #[derive(Clone, PartialEq, Debug)]
@@ -24,18 +26,72 @@ pub struct Run {
     pub repeat: u32,
     /// The seed of the world.
     pub seed: u64,
+    /// The measurement of this machine, in place of a network.
+    pub bench: Option<Bench>,
     /// Nodes and links.
     pub network: Network,
     /// The traffic between nodes.
     pub flows: Vec<Flow>,
-    /// The end of the run.
+    /// The end of the run; of a measurement the time that it takes.
     pub end: Duration,
     /// The recording.
     pub measure: Measure,
 }
 
-/// Nodes and the links between them.
-#[derive(Clone, PartialEq, Debug)]
+/// A measurement of this machine.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Bench {
+    /// The header checksum of a datagram, alone and within a whole sender and receiver.
+    Checksum {
+        /// Bytes of data.
+        size: usize,
+        /// The bytes that the checksum covers.
+        coverage: Coverage,
+    },
+    /// Datagrams over the loopback interface.
+    Sending {
+        /// The calls that hand them over.
+        by: Call,
+        /// Datagrams of a call.
+        batch: usize,
+        /// Bytes of data.
+        size: usize,
+    },
+    /// Acknowledgements of a bulk transfer in memory.
+    AckVector {
+        /// Packets in flight.
+        window: u64,
+        /// The share of packets that are lost.
+        loss: f64,
+    },
+}
+
+/// The bytes that a header checksum covers.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum Coverage {
+    /// The whole packet.
+    Full,
+    /// The header with its options.
+    Header,
+}
+
+/// The calls that hand datagrams over.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum Call {
+    /// A system call of a UDP socket for each datagram.
+    Udp,
+    /// A call of a DCCP socket.
+    Socket,
+    /// A packet ring before a DCCP socket.
+    Ring,
+}
+
+/// Nodes and the links between them. A measurement has none.
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Network {
     /// Nodes. Those at an end of a flow are hosts, the others routers.
     pub nodes: Vec<String>,

@@ -19,7 +19,7 @@ pub(super) fn fill(section: &mut Section, source: &Source) {
         .take(CELLS_MAX)
         .collect();
     if charts.is_empty() {
-        section.absent("No cell was played to its end, so there is nothing to show over time.");
+        section.absent("No cell has values over time.");
         return;
     }
     share_axes(&mut charts);
@@ -51,7 +51,8 @@ fn chart(source: &Source, group: &Group<'_>) -> Option<Figure> {
     let cell = group.first()?;
     let mut figure = figure::of_cell("", cell, source.run(cell));
     figure.title.clear();
-    Some(figure)
+    // A measurement of this machine has no series.
+    Some(figure).filter(|figure| !figure.panels.is_empty())
 }
 
 /// The detail of all charts of a page.

@@ -70,10 +70,14 @@ fn asked(source: &Source) -> String {
         n => format!(", up to {n} repetitions of each"),
     };
     let time = each(&source.document["cells"]).filter_map(|cell| cell["duration_ns"].as_f64());
+    let backend = text(&record["backend"]);
+    let clock = match backend {
+        "machine" => "real time",
+        _ => "the network's time",
+    };
     format!(
-        "{} was run on the backend {}: {}{repeats}, {:.0} s of the network's time.{published}{variables}",
+        "{} was run on the backend {backend}: {}{repeats}, {:.0} s of {clock}.{published}{variables}",
         source.name(),
-        text(&record["backend"]),
         count(source.cells().len(), "cell"),
         time.sum::<f64>() / 1e9,
     )
