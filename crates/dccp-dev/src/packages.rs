@@ -42,6 +42,8 @@ pub const FOR_TESTS: &[Package] = &[
     files("python3-venv"),
     program("chromium", "chromium"),
     program("man-db", "man"),
+    program("util-linux", "setpriv"),
+    program("mount", "mount"),
     program("iperf3", "iperf3"),
     program("systemd", "systemd-socket-activate"),
 ];

@@ -168,6 +168,13 @@ impl Channel {
         }
     }
 
+    /// The counters until now, and the packets in the queue.
+    pub fn stats_at(&mut self, now: Instant) -> (ChannelStats, usize) {
+        let mut link = self.link.stats_at(now);
+        link.busy = self.link.busy_by(now);
+        (ChannelStats { link, ..self.stats }, self.link.queue_len().0)
+    }
+
     /// Flips a bit, counted from the start of the IP header, and returns the number of copies to deliver. The
     /// receiving system would drop a packet with a wrong bit in the headers below: then none.
     fn flip(&mut self, slot: Slot, bit: usize) -> usize {

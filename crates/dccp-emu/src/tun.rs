@@ -4,7 +4,7 @@
 //! Each device can stand in a network namespace of its own. There is no GSO and no GRO on such a
 //! link: one packet is one packet, and one drop is one drop. Each direction has a thread.
 
-use crate::channel::Channel;
+use crate::channel::{Channel, ChannelStats};
 use crate::clock;
 use crate::log::Observer;
 use crate::report::{DirectionReport, Report};
@@ -19,7 +19,7 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use tun_rs::{DeviceBuilder, SyncDevice};
 
@@ -47,6 +47,33 @@ pub struct Tunnel {
     directions: [Arc<Mutex<Channel>>; 2],
     threads: Vec<JoinHandle<io::Result<()>>>,
     is_stopping: Arc<AtomicBool>,
+    epoch: Epoch,
+}
+
+/// The begin of the time of links, with their changes. Before it, the links stand at time zero.
+#[derive(Clone, Debug, Default)]
+pub struct Epoch(Arc<OnceLock<Instant>>);
+
+impl Epoch {
+    /// The time of the first call of [`clock::now`] in this process.
+    pub fn past() -> Self {
+        let epoch = Self::default();
+        epoch.begin(Instant::ZERO);
+        epoch
+    }
+
+    /// Begins at a time of [`clock::now`]. Later calls have no effect.
+    pub fn begin(&self, at: Instant) {
+        let _ = self.0.set(at);
+    }
+
+    /// The time since it began.
+    pub fn now(&self) -> Instant {
+        let begin = self.0.get().copied();
+        begin.map_or(Instant::ZERO, |begin| {
+            Instant::ZERO + (clock::now() - begin)
+        })
+    }
 }
 
 /// A device, and where its counters are.
@@ -66,6 +93,20 @@ impl Tunnel {
         seed: Seed,
         busy_wait: Duration,
     ) -> io::Result<Self> {
+        Self::start_at(ends, links, seed, busy_wait, &Epoch::past())
+    }
+
+    /// As [`start`](Self::start). Changes, outages and rate traces of the links count from `epoch`.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_at(
+        ends: [End; 2],
+        links: [impl Into<LinkPlan>; 2],
+        seed: Seed,
+        busy_wait: Duration,
+        epoch: &Epoch,
+    ) -> io::Result<Self> {
         let links = links.map(Into::into);
         let mtus = [&links[0], &links[1]].map(|plan: &LinkPlan| plan.config().mtu);
         let [first, second] = ends;
@@ -81,6 +122,7 @@ impl Tunnel {
                     to: sides[1 - i].device.clone(),
                     channel: directions[i].clone(),
                     is_stopping: is_stopping.clone(),
+                    epoch: epoch.clone(),
                 };
                 let name = format!("emu-{i}");
                 thread::Builder::new()
@@ -93,6 +135,17 @@ impl Tunnel {
             directions,
             threads,
             is_stopping,
+            epoch: epoch.clone(),
+        })
+    }
+
+    /// The counters of both directions now, and the packets in their queues.
+    pub fn stats(&self) -> [(ChannelStats, usize); 2] {
+        let now = self.epoch.now();
+        [0, 1].map(|i| {
+            let channel = self.directions[i].lock();
+            let mut channel = channel.unwrap_or_else(PoisonError::into_inner);
+            channel.stats_at(now)
         })
     }
 
@@ -200,6 +253,7 @@ struct Direction {
     to: Arc<SyncDevice>,
     channel: Arc<Mutex<Channel>>,
     is_stopping: Arc<AtomicBool>,
+    epoch: Epoch,
 }
 
 impl Direction {
@@ -218,7 +272,7 @@ impl Direction {
                 self.write(&mut channel);
                 channel.next_at()
             };
-            let now = clock::now();
+            let now = self.epoch.now();
             let wake = next.unwrap_or(Instant::FAR_FUTURE).min(now + STOP_LATENCY);
             let patience = if has_more { Duration::ZERO } else { wake - now };
             poller.wait(Some(patience), &mut ready)?;
@@ -233,7 +287,7 @@ impl Direction {
             match self.from.recv(buffer) {
                 Ok(len) => {
                     let packet = buffer.get(..len).unwrap_or_default();
-                    channel.offer(clock::now(), flow_of(packet), packet, ecn_of(packet));
+                    channel.offer(self.epoch.now(), flow_of(packet), packet, ecn_of(packet));
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -245,7 +299,7 @@ impl Direction {
 
     fn write(&self, channel: &mut Channel) {
         let mut marked = Vec::new();
-        channel.poll(clock::now(), &mut |_, packet, ecn| {
+        channel.poll(self.epoch.now(), &mut |_, packet, ecn| {
             if ecn == ecn_of(packet) {
                 return self.to.send(packet).is_ok();
             }

@@ -65,7 +65,7 @@ pub fn stamp_arrivals(_: &UdpSocket) -> io::Result<()> {
 }
 
 /// Receives a datagram as [`UdpSocket::recv`] does. Gives its length, and its time of arrival since the Unix epoch if the
-/// kernel noted it.
+/// kernel noted it. If it does not wait, and no datagram is there, the error is that of a timeout.
 ///
 /// # Errors
 /// Those of [`UdpSocket::recv`].
@@ -73,13 +73,14 @@ pub fn stamp_arrivals(_: &UdpSocket) -> io::Result<()> {
 pub fn recv_stamped(
     socket: &UdpSocket,
     memory: &mut [u8],
+    waits: bool,
 ) -> io::Result<(usize, Option<Duration>)> {
     use std::os::fd::AsFd as _;
-    let (length, control) = crate::sys::mmsg::recv_one(socket.as_fd(), memory)?;
+    let (length, control) = crate::sys::mmsg::recv_one(socket.as_fd(), memory, waits)?;
     Ok((length, control.timestamp))
 }
 
-/// Receives a datagram as [`UdpSocket::recv`] does. Gives its length; there is no time of arrival here.
+/// Receives a datagram as [`UdpSocket::recv`] does, and always waits. Gives its length; there is no time of arrival here.
 ///
 /// # Errors
 /// Those of [`UdpSocket::recv`].
@@ -87,6 +88,7 @@ pub fn recv_stamped(
 pub fn recv_stamped(
     socket: &UdpSocket,
     memory: &mut [u8],
+    _waits: bool,
 ) -> io::Result<(usize, Option<Duration>)> {
     Ok((socket.recv(memory)?, None))
 }
@@ -207,21 +209,27 @@ mod tests {
         let mut memory = [0; 4];
         sender.send(b"early").unwrap();
         // Longer datagrams lose their end.
-        assert_eq!(recv_stamped(&receiver, &mut memory).unwrap(), (4, None));
+        assert_eq!(
+            recv_stamped(&receiver, &mut memory, true).unwrap(),
+            (4, None)
+        );
         stamp_arrivals(&receiver).unwrap();
         let wait = Duration::from_millis(50);
         // The kernel begins to note times a moment after the first socket asked for it.
         let waited = (0..20).map(|_| {
             sender.send(b"late").unwrap();
             std::thread::sleep(wait);
-            let (length, at) = recv_stamped(&receiver, &mut memory).unwrap();
+            let (length, at) = recv_stamped(&receiver, &mut memory, true).unwrap();
             assert_eq!((length, &memory), (4, b"late"));
             unix_time().saturating_sub(at.unwrap())
         });
         let longest = waited.max().unwrap();
         assert!(longest >= wait, "{longest:?}");
+        // Without a timeout, a call that waits would never end.
+        let error = recv_stamped(&receiver, &mut memory, false).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
         receiver.set_read_timeout(Some(wait)).unwrap();
-        let error = recv_stamped(&receiver, &mut memory).unwrap_err();
+        let error = recv_stamped(&receiver, &mut memory, true).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
     }
 

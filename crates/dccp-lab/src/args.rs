@@ -3,9 +3,11 @@
 use clap::builder::PossibleValuesParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use core::fmt;
 use core::time::Duration;
 use dccp_cli::{Failure, quantity};
-use dccp_lab::scenario::Scale;
+use dccp_lab::scenario::hosts::Host;
+use dccp_lab::scenario::{Scale, plan};
 use dccp_sim::rate_trace::model::PRESETS;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -32,21 +34,27 @@ pub(crate) enum Command {
         file: PathBuf,
     },
     /// Run a scenario
-    Run(Run),
+    Run(Box<Run>),
     /// Redo the experiments of the source papers in virtual time, and show which claims hold
     Reproduce(Reproduce),
     /// Show which claims of the source papers hold
     Claims(Claims),
+    /// Rank stacks for each kind of path, by the results of `dccplab reproduce`
+    Recommend(Recommend),
     /// Print the rate of a preset's link over time, in mahimahi's format
     Trace(Trace),
-    /// Write results as one HTML page
+    /// Write results as HTML: one page, or those of a folder of `dccplab reproduce`
     Report(Report),
+    /// Play scenarios in the simulator and live, and compare them
+    Agree(Agree),
+    /// Remove the network namespaces of live runs that were killed
+    Clean,
 }
 
 /// Values of `report`.
 #[derive(Args, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Report {
-    /// Results of `dccplab run --json`
+    /// Results of `dccplab run --json`, or the folder of `dccplab reproduce`
     #[arg(required = true, value_name = "RESULT")]
     pub(crate) results: Vec<PathBuf>,
     /// Write the page to FILE [default: beside the first result, with the ending .html]
@@ -73,8 +81,8 @@ pub(crate) struct Reproduce {
     /// Shorter runs and fewer draws of what the papers do not say
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Where the results go; cells that are there already are kept
-    #[arg(long, value_name = "DIR", default_value = "reproduction")]
+    /// Where the results go, quick ones into DIR/quick; cells that are there already are kept
+    #[arg(long, value_name = "DIR", default_value = REPRODUCTION)]
     pub(crate) out: PathBuf,
     /// Threads [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -85,12 +93,56 @@ pub(crate) struct Reproduce {
 #[derive(Args, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Claims {
     /// The results of `dccplab reproduce`
-    #[arg(default_value = "reproduction")]
+    #[arg(default_value = REPRODUCTION)]
     pub(crate) dir: PathBuf,
+    /// Show the quick results, which are in DIR/quick
+    #[arg(long)]
+    pub(crate) quick: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
+
+/// Values of `agree`.
+#[derive(Args, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Agree {
+    /// The scenarios
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The shorter experiments that the sections `quick` of the scenarios describe
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Where results and the picture go; cells that are there already are kept
+    #[arg(long, value_name = "DIR", default_value = "agreement")]
+    pub(crate) out: PathBuf,
+}
+
+impl Agree {
+    /// The size of the experiments.
+    pub(crate) fn scale(&self) -> Scale {
+        scale(self.quick)
+    }
+}
+
+/// Values of `recommend`.
+#[derive(Args, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Recommend {
+    /// The results of `dccplab reproduce`
+    #[arg(default_value = REPRODUCTION)]
+    pub(crate) dir: PathBuf,
+    /// Use the quick results, which are in DIR/quick
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write a page to FILE
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+}
+
+/// The default folder of `reproduce`.
+pub(crate) const REPRODUCTION: &str = "reproduction";
 
 /// Values of `trace`.
 #[derive(Args, Clone, PartialEq, Eq, Debug)]
@@ -124,6 +176,9 @@ pub(crate) struct Run {
     /// Where it runs
     #[arg(long, value_enum, default_value = "sim")]
     pub(crate) backend: Backend,
+    /// With --backend hosts: the machine of a node, where `dccpmon serve` runs; HOST can be `here`
+    #[arg(long = "host", value_name = "NODE=HOST[:PORT]", value_parser = placed)]
+    pub(crate) hosts: Vec<Placed>,
     /// The shorter experiment that the section `quick` of the scenario describes
     #[arg(long)]
     pub(crate) quick: bool,
@@ -159,20 +214,98 @@ pub(crate) struct Run {
     pub(crate) out: Option<PathBuf>,
 }
 
+/// The machine of a node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Placed {
+    /// The node's name.
+    pub(crate) node: String,
+    /// The machine; `None`: this one.
+    pub(crate) host: Option<Host>,
+}
+
+fn scale(is_quick: bool) -> Scale {
+    if is_quick { Scale::Quick } else { Scale::Full }
+}
+
+/// The name of this machine.
+const HERE: &str = "here";
+
+/// Reads `NODE=HOST[:PORT]`.
+fn placed(text: &str) -> Result<Placed, String> {
+    let (node, host) = text.split_once('=').unwrap_or(("", text));
+    if node.is_empty() {
+        return Err(format!(
+            "{text}: must be the name of a node, =, and a machine"
+        ));
+    }
+    let host = (host != HERE).then(|| host.parse()).transpose()?;
+    Ok(Placed {
+        node: node.to_owned(),
+        host,
+    })
+}
+
+/// As one would type it.
+impl fmt::Display for Placed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.host {
+            Some(host) => write!(f, "{}={host}", self.node),
+            None => write!(f, "{}={HERE}", self.node),
+        }
+    }
+}
+
 /// Where scenarios run.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Backend {
     /// In virtual time
     Sim,
+    /// In network namespaces of this machine, in real time (Linux)
+    Live,
+    /// Between the machines of --host, in real time (Linux)
+    Hosts,
+}
+
+impl From<Backend> for plan::Backend {
+    fn from(backend: Backend) -> Self {
+        match backend {
+            Backend::Sim => Self::Sim,
+            Backend::Live => Self::Live,
+            Backend::Hosts => Self::Hosts,
+        }
+    }
 }
 
 impl Run {
+    /// All of a scenario, and nothing else.
+    pub(crate) fn of(file: PathBuf, backend: Backend) -> Self {
+        Self {
+            file,
+            backend,
+            hosts: Vec::new(),
+            quick: false,
+            cell: Vec::new(),
+            json: None,
+            csv: None,
+            parquet: None,
+            cells: None,
+            pcap: None,
+            snap: None,
+            jobs: None,
+            resume: false,
+            out: None,
+        }
+    }
+
     /// The words that can change the result, as one would type them.
     pub(crate) fn argv(&self) -> Vec<String> {
         let mut argv = vec!["dccplab".to_owned(), "run".to_owned()];
         argv.push(self.file.display().to_string());
-        let Backend::Sim = self.backend;
-        argv.extend(["--backend".to_owned(), "sim".to_owned()]);
+        let backend = plan::Backend::from(self.backend).name();
+        argv.extend(["--backend".to_owned(), backend.to_owned()]);
+        for placed in &self.hosts {
+            argv.extend(["--host".to_owned(), placed.to_string()]);
+        }
         if self.quick {
             argv.push("--quick".to_owned());
         }
@@ -184,11 +317,7 @@ impl Run {
 
     /// The size of the experiment.
     pub(crate) fn scale(&self) -> Scale {
-        if self.quick {
-            Scale::Quick
-        } else {
-            Scale::Full
-        }
+        scale(self.quick)
     }
 
     /// True if the results go to the standard output.
@@ -250,7 +379,7 @@ mod tests {
 
     fn run_of(line: &str) -> Run {
         match read(line) {
-            Ok(Request::Do(Command::Run(run))) => run,
+            Ok(Request::Do(Command::Run(run))) => *run,
             other => panic!("{line}: {other:?}"),
         }
     }
@@ -266,6 +395,12 @@ mod tests {
             "dccplab run f.toml --backend sim --cell a=1 --cell b"
         );
         assert_eq!(run_of("run f.toml --backend sim").jobs, None);
+        let argv = run_of("run f.toml --backend live").argv();
+        assert_eq!(argv.join(" "), "dccplab run f.toml --backend live");
+        assert_eq!(read("clean"), Ok(Request::Do(Command::Clean)));
+        let hosts = run_of("run f.toml --backend hosts --host a=h:9 --host b=here");
+        assert_eq!(hosts.argv()[5..].join(" "), "--host a=h:9 --host b=here");
+        assert_eq!(hosts.hosts[1].host, None);
         assert!(run_of("run f.toml --json -").prints_json());
         assert_eq!(run_of("run f --pcap p --snap 96").snap, Some(96));
         let run = run_of("run f --csv t.csv --parquet t.parquet --cells d");
@@ -292,10 +427,36 @@ mod tests {
     }
 
     #[test]
+    fn folders_of_reproduce_have_a_default_and_a_scale() {
+        let of = |line: &str| match read(line) {
+            Ok(Request::Do(Command::Claims(claims))) => (claims.dir, claims.quick),
+            Ok(Request::Do(Command::Recommend(recommend))) => (recommend.dir, recommend.quick),
+            Ok(Request::Do(Command::Reproduce(reproduce))) => (reproduce.out, reproduce.quick),
+            other => panic!("{line}: {other:?}"),
+        };
+        for command in ["claims", "recommend", "reproduce"] {
+            let (dir, quick) = of(&format!("{command} --quick"));
+            assert_eq!(
+                (dir, quick),
+                (PathBuf::from(REPRODUCTION), true),
+                "{command}"
+            );
+        }
+        assert_eq!(of("claims d"), (PathBuf::from("d"), false));
+        assert_eq!(of("recommend d --html f.html --json").0, PathBuf::from("d"));
+    }
+
+    #[test]
     fn wrong_command_line_is_reported_in_two_lines() {
         for (line, what, next) in [
             ("run f --backend netns", "'netns'", "write `dccplab run"),
             ("run f --jobs 0", "'0'", "write `dccplab run"),
+            ("run f --host h", "the name of a node", "write `dccplab run"),
+            (
+                "run f --host a=h:0",
+                "from 1 to 65535",
+                "write `dccplab run",
+            ),
             ("run f --snap 96", "--pcap", "write `dccplab run"),
             ("run f --resume", "--json", "write `dccplab run"),
             (

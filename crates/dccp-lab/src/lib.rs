@@ -10,6 +10,8 @@ pub mod media;
 pub mod metrics;
 pub mod output;
 pub mod papers;
+pub mod quartiles;
+pub mod recommend;
 pub mod run;
 pub mod scenario;
 mod suggestion;

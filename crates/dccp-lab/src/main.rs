@@ -3,6 +3,7 @@
 mod args;
 mod clock;
 mod cmd;
+mod folder;
 mod progress;
 mod store;
 
@@ -16,8 +17,11 @@ fn main() -> ExitCode {
         Request::Do(Command::Run(run)) => cmd::run::run(&run),
         Request::Do(Command::Reproduce(reproduce)) => cmd::reproduce::run(&reproduce),
         Request::Do(Command::Claims(claims)) => cmd::claims::run(&claims),
+        Request::Do(Command::Recommend(recommend)) => cmd::recommend::run(&recommend),
         Request::Do(Command::Trace(trace)) => cmd::trace::run(&trace),
         Request::Do(Command::Report(report)) => cmd::report::run(&report),
+        Request::Do(Command::Agree(agree)) => cmd::agree::run(&agree),
+        Request::Do(Command::Clean) => cmd::clean::run(),
         Request::Print(text) => {
             print(&text)?;
             Ok(exit::DONE)

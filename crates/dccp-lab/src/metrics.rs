@@ -71,10 +71,10 @@ pub enum Metric {
     Operations,
     /// Processor time of an operation.
     Cost,
-    /// The operations' share of the processor time.
+    /// The operations' share of the sender's processor time.
     #[serde(rename = "cost.share")]
     CostShare,
-    /// Processor time of a data packet.
+    /// The sender's processor time for a packet of data.
     #[serde(rename = "cost.packet")]
     PacketCost,
 }
@@ -111,9 +111,10 @@ pub fn loss(lost: u64, delivered: u64) -> Option<f64> {
     (decided > 0).then(|| to_f64(lost) / to_f64(decided))
 }
 
-/// The share of a time that a transmitter was at work.
+/// The share of a time that a transmitter was at work. It is at most 1: counters of a live run are read a little after
+/// the end of the time.
 pub fn utilisation(busy: Duration, time: Duration) -> Option<f64> {
-    (!time.is_zero()).then(|| busy.as_secs_f64() / time.as_secs_f64())
+    (!time.is_zero()).then(|| (busy.as_secs_f64() / time.as_secs_f64()).min(1.0))
 }
 
 /// Times in nanoseconds, summed up.

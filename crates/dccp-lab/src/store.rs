@@ -2,6 +2,7 @@
 
 use dccp_cli::Failure;
 use dccp_lab::output::json::SCHEMA;
+use dccp_lab::scenario::Scenario;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -96,10 +97,10 @@ fn cut_incomplete_line(file: &File) -> io::Result<()> {
 }
 
 /// Cells of this scenario that the same program has finished before, by their keys. Refuses a file with other
-/// contents, because the results would replace it.
+/// contents or results of another scale, because the results would replace it.
 pub(crate) fn finished(
     path: &Path,
-    scenario: &str,
+    scenario: &Scenario,
     program_hash: &str,
 ) -> Result<BTreeMap<String, Value>, Failure> {
     let mut cells = BTreeMap::new();
@@ -118,10 +119,11 @@ pub(crate) fn finished(
             return Err(foreign(path, "holds no results of dccplab"));
         }
         let name = &document["record"]["name"];
-        if name != scenario {
+        if *name != scenario.name {
             let what = format!("holds results of another scenario, {name}");
             return Err(foreign(path, &what));
         }
+        has_scale(path, &document["record"]["scale"], scenario)?;
         for cell in document["cells"].as_array().into_iter().flatten() {
             add(&document["record"]["program_hash"], cell);
         }
@@ -135,6 +137,21 @@ pub(crate) fn finished(
         }
     }
     Ok(cells)
+}
+
+/// Refuses results of another scale: a quick run would replace the cells of a full one.
+fn has_scale(path: &Path, stored: &Value, scenario: &Scenario) -> Result<(), Failure> {
+    let own = scenario.scale.word();
+    match stored.as_str() {
+        Some(stored) if stored != own => Err(Failure::usage(
+            format!(
+                "{} holds {stored} results, which {own} ones would replace",
+                path.display()
+            ),
+            "name another place, or remove this file",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// The error for a file that holds something else.

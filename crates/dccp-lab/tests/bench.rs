@@ -33,8 +33,6 @@ fn measurement_becomes_document_table_and_page() {
     let run = dccplab(&[
         "run",
         SCENARIO,
-        "--jobs",
-        "2",
         "--json",
         text(&json),
         "--csv",
@@ -80,23 +78,45 @@ fn measurement_becomes_document_table_and_page() {
 }
 
 #[test]
-fn measurement_has_no_packets_to_capture() {
+fn measurement_refuses_what_needs_a_network_or_threads() {
     let pcap = file("bench.pcap");
-    let run = dccplab(&[
-        "run",
-        SCENARIO,
-        "--cell",
-        "window=50",
-        "--pcap",
-        text(&pcap),
-    ]);
+    let network = "without a network";
+    let cases: [(&[&str], &str, &str); 5] = [
+        (&["--backend", "live"], "--backend", network),
+        (
+            &["--backend", "hosts", "--host", "a=b"],
+            "--backend",
+            network,
+        ),
+        (&["--host", "a=b"], "--host", network),
+        (
+            &["--cell", "window=50", "--pcap", text(&pcap)],
+            "--pcap",
+            network,
+        ),
+        (&["--jobs", "2"], "--jobs", "one cell after another"),
+    ];
+    for (words, option, how) in cases {
+        let run = dccplab(&[&["run", SCENARIO], words].concat());
+        assert_eq!(run.status.code(), Some(2), "{run:?}");
+        let said = String::from_utf8_lossy(&run.stderr).into_owned();
+        let expected = format!(
+            "error: {option}: a scenario with [bench] measures this machine, {how}\n next: leave {option} out\n"
+        );
+        assert_eq!(said, expected);
+    }
+    assert!(!pcap.exists());
+}
+
+#[test]
+fn measurement_has_nothing_to_compare_with_a_live_run() {
+    let run = dccplab(&["agree", SCENARIO]);
     assert_eq!(run.status.code(), Some(2), "{run:?}");
     let said = String::from_utf8_lossy(&run.stderr).into_owned();
-    assert!(
-        said.contains("a measurement of this machine has no packets\n next: leave --pcap out"),
-        "{said}"
+    assert_eq!(
+        said,
+        "error: moment: the scenario measures this machine, so there is nothing to compare\n next: leave it out\n"
     );
-    assert!(!pcap.exists());
 }
 
 #[test]

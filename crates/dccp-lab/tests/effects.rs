@@ -74,6 +74,55 @@ stop = "10s"
 }
 
 #[test]
+fn packets_are_as_large_as_the_interface_takes_unless_the_file_has_a_size() {
+    let cells = cells(
+        "mtu",
+        r#"
+[topology]
+nodes = ["a", "b"]
+[[link]]
+from = "a"
+to = "b"
+rate = "100Mbit"
+delay = "1ms"
+mtu = "${mtu}"
+[matrix]
+mtu = ["1500B", "8960B"]
+transport = ["dccp/ccid2", "dccp/ccid3"]
+[[flow]]
+id = "full"
+from = "a"
+to = "b"
+transport = "${transport}"
+stop = "2s"
+[[flow]]
+id = "sized"
+from = "a"
+to = "b"
+transport = "${transport}"
+size = "1000B"
+stop = "2s"
+"#,
+    );
+    assert_eq!(cells.len(), 4);
+    for cell in &cells {
+        let of = |flow: usize, key: &str| {
+            let value = &cell["summary"]["flows"][flow][key];
+            value.as_f64().expect("a number")
+        };
+        let size = |flow| of(flow, "delivered_bytes") / of(flow, "delivered_packets");
+        let mtu = if cell["variables"]["mtu"] == "1500B" {
+            1500.0
+        } else {
+            8960.0
+        };
+        // Headers and options take the rest.
+        assert!((mtu - 80.0..mtu).contains(&size(0)), "{}", size(0));
+        assert!((size(1) - 1000.0).abs() < 1e-9, "{}", size(1));
+    }
+}
+
+#[test]
 fn a_link_changes_when_the_file_says_so() {
     let cells = cells(
         "changes",

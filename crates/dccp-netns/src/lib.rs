@@ -29,6 +29,8 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 /// First part of every name. The number of the creating process follows, so that the namespaces of a
 /// killed process can be recognised and removed.
 const PREFIX: &str = "usrdccp-";
+/// The folder of the names of namespaces.
+pub const NAMES: &str = "/run/netns";
 
 /// A network namespace with its loopback device up. Dropping it removes it with all its devices.
 #[derive(Debug)]
@@ -43,7 +45,8 @@ impl Namespace {
     /// `ip` is missing, or the caller may not create namespaces.
     pub fn new(role: &str) -> io::Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
-        remove_leftovers()?;
+        // Those that this user may not remove do not prevent a new one.
+        let _ = remove_leftovers();
         let (process, number) = (std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         let name = format!("{PREFIX}{process}-{number}-{role}");
         ip(&["netns", "add", &name])?;
@@ -62,7 +65,21 @@ impl Namespace {
     /// # Errors
     /// `ip` fails; the error contains what it printed.
     pub fn ip(&self, words: &[&str]) -> io::Result<()> {
-        ip(&[&["-n", &self.name], words].concat())
+        self.run("ip", words).map(drop)
+    }
+
+    /// Runs `program WORDS` in the namespace, and returns what it prints. `ip netns exec` would also mount `/sys`, which
+    /// a user namespace may forbid.
+    ///
+    /// # Errors
+    /// The program is missing or fails; the error contains what it printed.
+    pub fn run(&self, program: &str, words: &[&str]) -> io::Result<String> {
+        let program = program.to_owned();
+        let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+        inside(&self.name, move || {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            output_of(&program, &words)
+        })?
     }
 
     /// Gives `device` an address with its prefix length, such as `10.0.0.1/24`, and starts the device.
@@ -121,7 +138,7 @@ pub fn inside<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
-    let path: PathBuf = ["/run/netns", name].iter().collect();
+    let path: PathBuf = [NAMES, name].iter().collect();
     let context = |error: io::Error| {
         io::Error::new(error.kind(), format!("network namespace {name}: {error}"))
     };
@@ -136,29 +153,54 @@ pub fn inside<T: Send + 'static>(
 
 /// Runs `ip WORDS`.
 fn ip(words: &[&str]) -> io::Result<()> {
-    output(words).map(drop)
+    output_of("ip", words).map(drop)
 }
 
-fn output(words: &[&str]) -> io::Result<String> {
-    let output = Command::new("ip").args(words).output()?;
+/// Runs `program WORDS` here, and returns what it prints.
+fn output_of(program: &str, words: &[&str]) -> io::Result<String> {
+    let started = Command::new(program).args(words).output();
+    let output = started.map_err(|e| io::Error::new(e.kind(), format!("{program}: {e}")))?;
     if !output.status.success() {
         let error = String::from_utf8_lossy(&output.stderr);
-        let error = format!("ip {}: {}", words.join(" "), error.trim());
+        let error = format!("{program} {}: {}", words.join(" "), error.trim());
         return Err(io::Error::other(error));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Removes the namespaces of processes that have ended.
-fn remove_leftovers() -> io::Result<()> {
-    let list = output(&["netns", "list"])?;
-    for name in list.lines().filter_map(|line| line.split(' ').next()) {
-        if creator(name).is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
-            // Another process may remove it at the same time.
-            let _ = ip(&["netns", "del", name]);
+/// Removes the namespaces of processes that have ended, and returns their names. Namespaces of other programs stay.
+///
+/// # Errors
+/// `ip` is missing, or the caller may not remove one of them.
+pub fn remove_leftovers() -> io::Result<Vec<String>> {
+    let mut removed = Vec::new();
+    for name in leftovers()? {
+        match ip(&["netns", "del", &name]) {
+            Ok(()) => removed.push(name),
+            // Another process may have removed it at the same time.
+            Err(_) if !Path::new(NAMES).join(&name).exists() => {}
+            Err(error) => return Err(error),
         }
     }
-    Ok(())
+    Ok(removed)
+}
+
+/// The namespaces of processes that have ended.
+fn leftovers() -> io::Result<Vec<String>> {
+    let list = output_of("ip", &["netns", "list"])?;
+    let names = list.lines().filter_map(|line| line.split(' ').next());
+    let is_left = |name: &&str| creator(name).is_some_and(|pid| !is_running(pid));
+    Ok(names.filter(is_left).map(str::to_owned).collect())
+}
+
+/// Whether a process runs. One that has ended may still be in the table of processes, until its parent asks for it.
+fn is_running(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The state stands behind the name, which may contain parentheses.
+    let state = stat
+        .rsplit_once(") ")
+        .and_then(|(_, rest)| rest.chars().next());
+    state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
 }
 
 /// The process that created a namespace of this name; `None` if another program did.
@@ -176,6 +218,18 @@ mod tests {
         assert_eq!(creator("usrdccp-123-0-a"), Some(123));
         assert_eq!(creator("usrdccp"), None);
         assert_eq!(creator("other-123-a"), None);
+    }
+
+    #[test]
+    fn ended_process_does_not_run() {
+        assert!(is_running(std::process::id()));
+        let mut child = Command::new("true").spawn().unwrap();
+        // It stays in the table until `wait`.
+        while is_running(child.id()) {
+            thread::yield_now();
+        }
+        assert!(child.wait().unwrap().success());
+        assert!(!is_running(child.id()));
     }
 
     #[test]

@@ -74,13 +74,15 @@ const DARK_TEXT: RGBColor = RGBColor(27, 30, 35);
 const LIGHT_TEXT: RGBColor = RGBColor(253, 253, 253);
 
 const ROW_HEIGHT: i32 = 34;
+/// The height of a colour of the legend.
+pub(crate) const SWATCH: i32 = 20;
 /// Pixels for the names of rows.
 const NAMES_WIDTH: i32 = 160;
 /// Pixels of a letter, for names that must have room.
-const LETTER: i32 = 8;
+pub(crate) const LETTER: i32 = 8;
 
 impl Shades {
-    fn colours(self) -> &'static [RGBColor; 9] {
+    pub(crate) fn colours(self) -> &'static [RGBColor; 9] {
         match self {
             Self::Diverging { .. } => &DIVERGING,
             Self::Sequential { .. } => &SEQUENTIAL,
@@ -193,11 +195,16 @@ impl HeatMap {
             write(area, &shorten(name), at, look)?;
             let values = values.iter().take(self.columns.len());
             for (value, x) in values.zip((NAMES_WIDTH..).step_by(step(width))) {
-                self.draw_cell(area, *value, (x, y), width)?;
+                let text = value.map(short);
+                let cell = Cell {
+                    at: (x, y),
+                    size: (width, ROW_HEIGHT),
+                };
+                cell.draw(area, self.shades, *value, text)?;
             }
         }
         let left = i32::try_from(WIDTH - LEGEND_WIDTH).unwrap_or(i32::MAX);
-        self.draw_legend(area, left)
+        draw_legend(area, left, &self.value_label, self.shades)
     }
 
     fn draw_column_name(
@@ -216,53 +223,64 @@ impl HeatMap {
             .pos(Pos::new(HPos::Left, VPos::Center));
         area.draw(&Text::new(shorten(name), (x, bottom - 6), style))
     }
+}
 
-    fn draw_cell(
-        &self,
+/// A place of a value: the corner at the top left, width and height.
+#[derive(Clone, Copy)]
+pub(crate) struct Cell {
+    pub(crate) at: (i32, i32),
+    pub(crate) size: (i32, i32),
+}
+
+impl Cell {
+    /// Draws a value as a colour with a text, or a dash.
+    pub(crate) fn draw(
+        self,
         area: &Area<'_>,
+        shades: Shades,
         value: Option<f64>,
-        (x, y): (i32, i32),
-        width: i32,
+        text: Option<String>,
     ) -> Result<(), DrawError> {
-        let middle = (x + width / 2, y + ROW_HEIGHT / 2);
-        let Some(value) = value.filter(|value| is_drawable(*value)) else {
+        let ((x, y), (width, height)) = (self.at, self.size);
+        let middle = (x + width / 2, y + height / 2);
+        let Some((value, text)) = value.filter(|value| is_drawable(*value)).zip(text) else {
             return write(area, "–", middle, Look::name());
         };
-        let fill = self.shades.of(value);
-        let corners = [(x + 1, y + 1), (x + width - 1, y + ROW_HEIGHT - 1)];
+        let fill = shades.of(value);
+        let corners = [(x + 1, y + 1), (x + width - 1, y + height - 1)];
         area.draw(&Rectangle::new(corners, fill.filled()))?;
-        let text = if is_dark(fill) { LIGHT_TEXT } else { DARK_TEXT };
-        write(
-            area,
-            &short(value),
-            middle,
-            Look {
-                colour: text,
-                ..Look::name()
-            },
-        )
+        let colour = if is_dark(fill) { LIGHT_TEXT } else { DARK_TEXT };
+        let look = Look {
+            colour,
+            ..Look::name()
+        };
+        write(area, &text, middle, look)
     }
+}
 
-    /// The colours with the values at which they begin, the greatest on top.
-    fn draw_legend(&self, area: &Area<'_>, left: i32) -> Result<(), DrawError> {
-        const SWATCH: i32 = 20;
-        let look = Look::name().to(HPos::Left);
-        write(area, &self.value_label, (left, 12), look)?;
-        let colours = self.shades.colours();
-        let (low, high) = self.shades.ends();
-        for (n, y) in (0..colours.len()).rev().zip((28..).step_by(step(SWATCH))) {
-            let corners = [(left, y), (left + SWATCH, y + SWATCH)];
-            area.draw(&Rectangle::new(corners, colours[n].filled()))?;
-            let share = float(n) / float(colours.len());
-            let value = low + share * (high - low);
-            let text = match n {
-                0 => format!("below {}", number_of(value + (high - low) / 9.0)),
-                _ => format!("from {}", number_of(value)),
-            };
-            write(area, &text, (left + SWATCH + 8, y + SWATCH / 2), look)?;
-        }
-        Ok(())
+/// Draws the colours with the values at which they begin, the greatest on top.
+pub(crate) fn draw_legend(
+    area: &Area<'_>,
+    left: i32,
+    label: &str,
+    shades: Shades,
+) -> Result<(), DrawError> {
+    let look = Look::name().to(HPos::Left);
+    write(area, label, (left, 12), look)?;
+    let colours = shades.colours();
+    let (low, high) = shades.ends();
+    for (n, y) in (0..colours.len()).rev().zip((28..).step_by(step(SWATCH))) {
+        let corners = [(left, y), (left + SWATCH, y + SWATCH)];
+        area.draw(&Rectangle::new(corners, colours[n].filled()))?;
+        let share = float(n) / float(colours.len());
+        let value = low + share * (high - low);
+        let text = match n {
+            0 => format!("below {}", number_of(value + (high - low) / 9.0)),
+            _ => format!("from {}", number_of(value)),
+        };
+        write(area, &text, (left + SWATCH + 8, y + SWATCH / 2), look)?;
     }
+    Ok(())
 }
 
 /// A limit of a colour.
@@ -271,20 +289,20 @@ fn number_of(value: f64) -> String {
 }
 
 /// A distance as a step of an iterator.
-fn step(pixels: i32) -> usize {
+pub(crate) fn step(pixels: i32) -> usize {
     usize::try_from(pixels).unwrap_or(1).max(1)
 }
 
 /// The look of a text.
 #[derive(Clone, Copy)]
-struct Look {
+pub(crate) struct Look {
     size: i32,
     anchor: HPos,
     colour: RGBColor,
 }
 
 impl Look {
-    const fn name() -> Self {
+    pub(crate) const fn name() -> Self {
         Self {
             size: 13,
             anchor: HPos::Center,
@@ -292,20 +310,25 @@ impl Look {
         }
     }
 
-    const fn label() -> Self {
+    pub(crate) const fn label() -> Self {
         Self {
             size: 14,
             ..Self::name()
         }
     }
 
-    const fn to(self, anchor: HPos) -> Self {
+    pub(crate) const fn to(self, anchor: HPos) -> Self {
         Self { anchor, ..self }
     }
 }
 
 /// Writes a text whose vertical middle is at a place.
-fn write(area: &Area<'_>, text: &str, at: (i32, i32), look: Look) -> Result<(), DrawError> {
+pub(crate) fn write(
+    area: &Area<'_>,
+    text: &str,
+    at: (i32, i32),
+    look: Look,
+) -> Result<(), DrawError> {
     let style = (FONT, look.size)
         .into_text_style(area)
         .color(&look.colour)

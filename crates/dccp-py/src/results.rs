@@ -3,6 +3,7 @@
 use dccp_lab::output::json::Record;
 use dccp_lab::output::{columns, csv, json, parquet};
 use dccp_lab::scenario;
+use dccp_lab::scenario::plan::Backend;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -74,6 +75,9 @@ impl Results {
         let record = Record {
             argv,
             program_hash: self.program_hash.clone(),
+            backend: (self.scenario.runs.first())
+                .map_or(Backend::Sim, |run| run.backend)
+                .name(),
         };
         json::document(&self.scenario, &record, &self.cells, &assertions, outcome).to_string()
     }

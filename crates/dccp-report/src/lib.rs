@@ -15,6 +15,7 @@
 //! assert!(page.to_string().starts_with("<!DOCTYPE html>"));
 //! ```
 
+mod cell;
 mod chart;
 mod escape;
 mod page;
@@ -23,6 +24,7 @@ mod script;
 mod section;
 mod table;
 
+pub use cell::{Cell, Link, Tone};
 pub use chart::Detail;
 pub use page::Page;
 pub use section::Section;

@@ -1,8 +1,8 @@
 //! The page around the sections.
 
-use crate::Section;
 use crate::escape::Escaped;
 use crate::script;
+use crate::{Link, Section};
 use core::fmt;
 use dccp_plot::{dark_style, palette_style};
 
@@ -11,6 +11,7 @@ use dccp_plot::{dark_style, palette_style};
 pub struct Page {
     title: String,
     subtitle: String,
+    home: Option<Link>,
     /// Headings and contents.
     sections: Vec<(String, String)>,
     has_charts: bool,
@@ -22,6 +23,7 @@ impl Page {
         Self {
             title: title.to_owned(),
             subtitle: String::new(),
+            home: None,
             sections: Vec::new(),
             has_charts: false,
         }
@@ -31,6 +33,13 @@ impl Page {
     #[must_use]
     pub fn subtitle(mut self, text: &str) -> Self {
         text.clone_into(&mut self.subtitle);
+        self
+    }
+
+    /// Sets a link before those to the sections, to the page that leads to this one.
+    #[must_use]
+    pub fn home(mut self, link: Link) -> Self {
+        self.home = Some(link);
         self
     }
 
@@ -89,6 +98,9 @@ impl fmt::Display for Page {
             writeln!(f, "<p>{}</p>", Escaped(&self.subtitle))?;
         }
         f.write_str("<nav aria-label=\"Sections\">\n")?;
+        if let Some(home) = &self.home {
+            writeln!(f, "{home}")?;
+        }
         for (n, (heading, _)) in (1..).zip(&self.sections) {
             writeln!(f, "<a href=\"#s{n}\">{}</a>", Escaped(heading))?;
         }

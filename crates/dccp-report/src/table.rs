@@ -1,5 +1,6 @@
 //! Tables.
 
+use crate::Cell;
 use crate::escape::Escaped;
 use core::fmt;
 
@@ -8,7 +9,7 @@ use core::fmt;
 pub struct Table {
     caption: String,
     headings: Vec<String>,
-    rows: Vec<Vec<String>>,
+    rows: Vec<Vec<Cell>>,
     /// Rows beyond [`ROWS_MAX`].
     left_out: u64,
     class: &'static str,
@@ -40,14 +41,14 @@ impl Table {
 
     /// Adds a row: its name, then a cell for each further column. Missing cells stay empty, cells beyond the last
     /// column are left out. A page shows the first 2,000 rows and the number of the others.
-    pub fn row<T: Into<String>>(&mut self, cells: impl IntoIterator<Item = T>) -> &mut Self {
+    pub fn row<T: Into<Cell>>(&mut self, cells: impl IntoIterator<Item = T>) -> &mut Self {
         if self.rows.len() < ROWS_MAX {
-            let mut row: Vec<String> = cells
+            let mut row: Vec<Cell> = cells
                 .into_iter()
                 .map(Into::into)
                 .take(self.headings.len())
                 .collect();
-            row.resize(self.headings.len(), String::new());
+            row.resize(self.headings.len(), Cell::from(""));
             self.rows.push(row);
         } else {
             self.left_out += 1;
@@ -95,9 +96,9 @@ impl fmt::Display for Table {
             f.write_str("<tr>")?;
             for (n, cell) in row.iter().enumerate() {
                 if n == 0 {
-                    write!(f, "<th scope=\"row\">{}</th>", Escaped(cell))?;
+                    write!(f, "<th scope=\"row\">{cell}</th>")?;
                 } else {
-                    write!(f, "<td>{}</td>", Escaped(cell))?;
+                    write!(f, "<td>{cell}</td>")?;
                 }
             }
             f.write_str("</tr>\n")?;

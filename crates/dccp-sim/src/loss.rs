@@ -93,7 +93,12 @@ pub struct Losses([u64; Loss::ALL.len()]);
 impl Losses {
     /// Counts one.
     pub const fn add(&mut self, reason: Loss) {
-        self.0[reason as usize] += 1;
+        self.add_many(reason, 1);
+    }
+
+    /// Counts `packets` at once.
+    pub const fn add_many(&mut self, reason: Loss, packets: u64) {
+        self.0[reason as usize] += packets;
     }
 
     /// Those lost for this reason.

@@ -9,7 +9,7 @@ mod stamp;
 pub use frames::Frames;
 pub(crate) use log::Log;
 pub use log::{Arrival, Arrived, AtSender, Ending, Offered, endings};
-pub(crate) use running::RunningSource;
+pub use running::RunningSource;
 pub use spread::Spread;
 pub use stamp::{Delay, Stamp};
 
@@ -58,14 +58,17 @@ impl From<Payload<'_>> for Message {
 
 /// A datagram that a source has made.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Datagram {
-    pub(crate) message: Message,
+pub struct Datagram {
+    /// Its bytes.
+    pub message: Message,
     /// Counted from 0.
-    pub(crate) number: u64,
-    pub(crate) made: Instant,
-    pub(crate) class: u8,
+    pub number: u64,
+    /// When it was due.
+    pub made: Instant,
+    /// 0: ordinary. The greater, the more important.
+    pub class: u8,
     /// The number of the picture that it belongs to; of other sources its own.
-    pub(crate) picture: u64,
+    pub picture: u64,
 }
 
 /// Where an application's datagrams come from.
@@ -258,7 +261,7 @@ impl App {
     }
 
     /// The datagrams that it sends back for one that it received.
-    pub(crate) fn replies(&self, datagram: Payload<'_>) -> impl Iterator<Item = Message> + use<> {
+    pub fn replies(&self, datagram: Payload<'_>) -> impl Iterator<Item = Message> + use<> {
         let echo = self.echo.then(|| datagram.into());
         let whole = core::iter::repeat_n(ANSWER_DATAGRAM, self.answer / ANSWER_DATAGRAM);
         let rest = Some(self.answer % ANSWER_DATAGRAM).filter(|&rest| rest > 0);

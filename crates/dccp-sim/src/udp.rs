@@ -18,7 +18,7 @@ const WINDOW: u64 = 64;
 
 /// The datagrams of the peer that have arrived, by their numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Seen {
+pub struct Seen {
     /// One more than the greatest number.
     expected: u64,
     /// Those before `expected` that have arrived; the lowest bit is the newest.
@@ -30,7 +30,7 @@ struct Seen {
 
 impl Seen {
     /// Notes a datagram. Returns whether it is the first with this number.
-    fn note(&mut self, number: u64) -> bool {
+    pub fn note(&mut self, number: u64) -> bool {
         if number >= self.expected {
             let steps = number + 1 - self.expected;
             self.bits = if steps < WINDOW {
@@ -50,6 +50,11 @@ impl Seen {
         }
         self.distinct += 1;
         true
+    }
+
+    /// Numbers below the greatest that have not arrived.
+    pub const fn missing(&self) -> u64 {
+        self.expected - self.distinct
     }
 }
 
@@ -210,7 +215,7 @@ impl Udp {
         FlowSample {
             sent: flow.sent,
             sent_bytes: flow.sent_bytes,
-            missing: Some(flow.seen.expected - flow.seen.distinct),
+            missing: Some(flow.seen.missing()),
             received: flow.seen.distinct,
             received_bytes: flow.received_bytes,
             reordered: flow.seen.reordered,

@@ -120,8 +120,7 @@ fn serve(options: &str) -> Result<Background> {
     Background::start(command_line(&line), "serving")
 }
 
-/// A client that prints its document at the end.
-/// A client, and the thread that reads its output. A document can be larger than a pipe.
+/// A client that prints its document at the end, and the thread that reads it. A document can be larger than a pipe.
 struct Client {
     process: Child,
     output: JoinHandle<io::Result<Vec<u8>>>,

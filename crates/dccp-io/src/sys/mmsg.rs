@@ -107,17 +107,22 @@ pub(crate) fn recv(
 }
 
 /// Receives one datagram, and cuts off the end of a longer one. Returns its length and the contents of its control messages.
-/// A blocking socket waits as long as its receive timeout.
-pub(crate) fn recv_one(fd: BorrowedFd<'_>, memory: &mut [u8]) -> io::Result<(usize, Received)> {
+/// If it `waits`, a blocking socket waits as long as its receive timeout.
+pub(crate) fn recv_one(
+    fd: BorrowedFd<'_>,
+    memory: &mut [u8],
+    waits: bool,
+) -> io::Result<(usize, Received)> {
     let mut slot = IoSliceMut::new(memory);
     let mut control = Control::EMPTY;
     let mut header = empty_header().msg_hdr;
     header.msg_iov = (&raw mut slot).cast();
     header.msg_iovlen = 1;
     control.attach_to(&mut header);
+    let flags = if waits { 0 } else { libc::MSG_DONTWAIT };
     // SAFETY: the header points to one buffer and to space for control messages. Both live through the call, and the
     // header has their true lengths; an `IoSliceMut` has the layout of an `iovec`.
-    let n = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut header, 0) };
+    let n = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut header, flags) };
     let n = usize::try_from(n).map_err(|_| io::Error::last_os_error())?;
     Ok((n, Received::parse(control.used(&header))))
 }

@@ -1,7 +1,12 @@
 //! The subcommands.
 
+pub(crate) mod agree;
 pub(crate) mod check;
 pub(crate) mod claims;
+pub(crate) mod clean;
+mod live;
+mod pages;
+pub(crate) mod recommend;
 pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod run;

@@ -1,6 +1,8 @@
 //! `dccplab report RESULT…`: results as one HTML page.
 
+use super::pages;
 use crate::args::Report as Asked;
+use crate::folder;
 use dccp_cli::{Failure, exit, print};
 use dccp_lab::output::report::{Mismatch, Source, SourceError, compare, page};
 use std::fs;
@@ -8,6 +10,11 @@ use std::path::Path;
 
 /// Writes the page that was asked for.
 pub(crate) fn run(asked: &Asked) -> Result<u8, Failure> {
+    if let [folder] = &asked.results[..]
+        && folder.is_dir()
+    {
+        return pages_of(asked, folder);
+    }
     let results = asked.results.iter();
     let sources: Vec<Source> = results.map(|path| read(path)).collect::<Result<_, _>>()?;
     let html = if asked.compare {
@@ -24,6 +31,24 @@ pub(crate) fn run(asked: &Asked) -> Result<u8, Failure> {
     let path = asked.page();
     fs::write(&path, &html).map_err(|e| Failure::write(&path, &e))?;
     print(&format!("{}: {} kB\n", path.display(), html.len() / 1000))?;
+    Ok(exit::DONE)
+}
+
+/// Writes the pages of all experiments in a folder of `dccplab reproduce`.
+fn pages_of(asked: &Asked, folder: &Path) -> Result<u8, Failure> {
+    if asked.html.is_some() || asked.compare {
+        return Err(Failure::usage(
+            format!("{}: must be a result, not a folder", folder.display()),
+            "leave --html and --compare out: the pages of a folder have their places in it",
+        ));
+    }
+    let stored = folder::stored(folder)?;
+    for one in &stored {
+        let path = folder::file_of(folder, one.name);
+        pages::write(&path, &read(&path)?)?;
+    }
+    let index = pages::write_index(folder, &stored)?;
+    print(&format!("{}\n", index.display()))?;
     Ok(exit::DONE)
 }
 

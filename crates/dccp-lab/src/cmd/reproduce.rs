@@ -1,34 +1,49 @@
 //! `dccplab reproduce`: runs the experiments of the source papers and judges their claims.
 
-use super::claims::{file_of, judged};
 use super::run::{Results, play_scenario};
+use super::{claims, pages};
 use crate::args::{Backend, Reproduce, Run};
+use crate::clock::now;
+use crate::folder::{self, times};
 use dccp_cli::{Failure, exit, interrupt, print};
 use dccp_lab::judge::verdict::Mark;
-use dccp_lab::output::claims::of_claims;
+use dccp_lab::output::report::Source;
 use dccp_lab::output::verdicts;
 use dccp_lab::papers::{EXPERIMENTS, Experiment};
+use dccp_lab::scenario::Scenario;
 use std::fs;
+use std::path::Path;
 
 /// Runs the experiments that were asked for. Those that were run before keep their cells.
 pub(crate) fn run(asked: &Reproduce) -> Result<u8, Failure> {
     let experiments = chosen(&asked.experiments)?;
-    let dir = &asked.out;
-    fs::create_dir_all(dir).map_err(|error| Failure::write(dir, &error))?;
+    let dir = folder::of_scale(&asked.out, folder::scale(asked.quick));
+    fs::create_dir_all(&dir).map_err(|error| Failure::write(&dir, &error))?;
     interrupt::listen()?;
     let mut code = exit::DONE;
     for experiment in experiments {
-        let results = play(asked, experiment)?;
+        let (results, scenario) = play(asked, &dir, experiment)?;
         print(&summary(experiment, &results))?;
-        if results.code == exit::INTERRUPTED {
-            return Ok(exit::INTERRUPTED);
-        }
         // A claim that fails is a result; a cell that fails is not.
-        if results.code == exit::INCOMPLETE {
-            code = exit::INCOMPLETE;
+        if matches!(results.code, exit::INTERRUPTED | exit::INCOMPLETE) {
+            code = results.code;
+        }
+        let file = folder::file_of(&dir, experiment.name);
+        let name = file.display().to_string();
+        // Without a cell there is no page.
+        if let Ok(source) = Source::of_scenario(&name, results.document, scenario) {
+            pages::write(&file, &source)?;
+        }
+        if code == exit::INTERRUPTED {
+            break;
         }
     }
-    print(&format!("\n{}", of_claims(&judged(dir)?)))?;
+    let stored = folder::stored(&dir)?;
+    let index = pages::write_index(&dir, &stored)?;
+    if code != exit::INTERRUPTED {
+        let (table, index) = (claims::table(&dir, &stored), index.display());
+        print(&format!("\n{table}\npages: {index}\n"))?;
+    }
     Ok(code)
 }
 
@@ -45,24 +60,28 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
     Ok(EXPERIMENTS.iter().filter(is_chosen).collect())
 }
 
-fn play(asked: &Reproduce, experiment: &Experiment) -> Result<Results, Failure> {
+/// Plays the cells that are missing, and notes the time that it takes.
+fn play(
+    asked: &Reproduce,
+    dir: &Path,
+    experiment: &Experiment,
+) -> Result<(Results, Scenario), Failure> {
+    let file = format!("scenarios/papers/{}.toml", experiment.name);
+    let scenario = super::readable(experiment.scenario(folder::scale(asked.quick)))?;
     let run = Run {
-        file: format!("scenarios/papers/{}.toml", experiment.name).into(),
-        backend: Backend::Sim,
         quick: asked.quick,
-        cell: Vec::new(),
-        json: Some(file_of(&asked.out, experiment.name)),
-        pcap: None,
-        snap: None,
-        jobs: asked.jobs,
+        json: Some(folder::file_of(dir, experiment.name)),
+        // Measurements of this machine run one after another.
+        jobs: asked.jobs.filter(|_| !scenario.measures_this_machine()),
         resume: true,
-        out: None,
-        csv: None,
-        parquet: None,
-        cells: None,
+        ..Run::of(file.into(), Backend::Sim)
     };
-    let scenario = super::readable(experiment.scenario(run.scale()))?;
-    play_scenario(&run, &scenario)
+    let begun = now();
+    let results = play_scenario(&run, &scenario)?;
+    if results.played > 0 {
+        times::note(dir, experiment.name, now() - begun, results.known > 0)?;
+    }
+    Ok((results, scenario))
 }
 
 /// One line, and a line for each assertion that does not hold.

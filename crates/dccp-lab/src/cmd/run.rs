@@ -1,6 +1,7 @@
 //! `dccplab run FILE`: plays the cells of a scenario, and shows and keeps what they measured.
 
-use crate::args::Run as Asked;
+use super::live;
+use crate::args::{Backend, Placed, Run as Asked};
 use crate::progress::Line;
 use crate::store::{Store, finished, is_replaceable, replace};
 use core::time::Duration;
@@ -12,7 +13,8 @@ use dccp_lab::run::pool::{News, play_all};
 use dccp_lab::run::progress::Progress;
 use dccp_lab::run::sim::{self, PlayError};
 use dccp_lab::scenario::Scenario;
-use dccp_lab::scenario::plan::Run;
+use dccp_lab::scenario::hosts::Place;
+use dccp_lab::scenario::plan::{self, Run};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -22,7 +24,6 @@ use std::path::Path;
 /// Plays what was asked for, and prints the results.
 pub(crate) fn run(asked: &Asked) -> Result<u8, Failure> {
     let scenario = super::scenario(&asked.file, asked.scale())?;
-    interrupt::listen()?;
     let results = play_scenario(asked, &scenario)?;
     if asked.prints_json() {
         print(&format!("{}\n", results.document))?;
@@ -41,11 +42,21 @@ pub(crate) struct Results {
     pub(crate) document: Value,
     pub(crate) assertions: Vec<AssertionVerdict>,
     pub(crate) code: u8,
+    /// Cells that were known from before.
+    pub(crate) known: usize,
+    /// Cells that were played now.
+    pub(crate) played: usize,
 }
 
 /// Plays the cells that were asked for, judges them, and writes the files.
 pub(crate) fn play_scenario(asked: &Asked, scenario: &Scenario) -> Result<Results, Failure> {
-    let runs = chosen(scenario, &asked.cell)?;
+    if scenario.measures_this_machine() {
+        refuse_network(asked)?;
+    }
+    let runs = at_backend(&chosen(scenario, &asked.cell)?, asked)?;
+    let runs: Vec<&Run> = runs.iter().collect();
+    live::prepare(asked, &runs)?;
+    interrupt::listen()?;
     if let Some(pcap) = &asked.pcap {
         one_cell(&runs, pcap)?;
     }
@@ -58,6 +69,9 @@ pub(crate) fn play_scenario(asked: &Asked, scenario: &Scenario) -> Result<Result
     let record = Record {
         argv: asked.argv(),
         program_hash: program_hash()?,
+        backend: (runs.first())
+            .map_or(asked.backend.into(), |run| run.backend)
+            .name(),
     };
     for path in asked.csv.iter().chain(&asked.parquet) {
         is_replaceable(path)?;
@@ -65,7 +79,8 @@ pub(crate) fn play_scenario(asked: &Asked, scenario: &Scenario) -> Result<Result
     for dir in asked.out.iter().chain(&asked.cells) {
         fs::create_dir_all(dir).map_err(|e| Failure::write(dir, &e))?;
     }
-    let mut cells = resumed(asked, &scenario.name, &runs, &record)?;
+    let mut cells = resumed(asked, scenario, &runs, &record)?;
+    let known = cells.iter().flatten().count();
     let mut store = match &asked.json {
         Some(path) if !asked.prints_json() => Some(Store::open(path, asked.resume)?),
         _ => None,
@@ -86,6 +101,8 @@ pub(crate) fn play_scenario(asked: &Asked, scenario: &Scenario) -> Result<Result
         document,
         assertions,
         code: outcome.1,
+        known,
+        played: cells.len() - known,
     })
 }
 
@@ -106,16 +123,57 @@ fn chosen<'a>(scenario: &'a Scenario, names: &[String]) -> Result<Vec<&'a Run>, 
     Ok(scenario.runs.iter().filter(is_chosen).collect())
 }
 
-fn one_cell(runs: &[&Run], pcap: &Path) -> Result<(), Failure> {
-    if runs.iter().any(|run| run.bench.is_some()) {
-        return Err(Failure::usage(
-            format!(
-                "--pcap {}: a measurement of this machine has no packets",
-                pcap.display()
-            ),
-            "leave --pcap out",
-        ));
+/// The same runs where they take place.
+fn at_backend(runs: &[&Run], asked: &Asked) -> Result<Vec<Run>, Failure> {
+    let placed = |run: &&Run| {
+        let places = asked.hosts.iter().map(|placed| place(placed, run));
+        Ok(Run {
+            backend: match run.backend {
+                plan::Backend::Machine(_) => run.backend,
+                _ => asked.backend.into(),
+            },
+            places: places.collect::<Result<_, _>>()?,
+            ..(*run).clone()
+        })
+    };
+    runs.iter().map(placed).collect()
+}
+
+/// The node of a run that has a machine.
+fn place(placed: &Placed, run: &Run) -> Result<Place, Failure> {
+    let nodes = &run.network.nodes;
+    let node = nodes.iter().position(|node| *node == placed.node);
+    let node = node.ok_or_else(|| {
+        Failure::usage(
+            format!("--host {placed}: the scenario has no node {}", placed.node),
+            format!("its nodes are {}", nodes.join(", ")),
+        )
+    })?;
+    Ok(Place {
+        node,
+        host: placed.host.clone(),
+    })
+}
+
+/// A scenario that measures this machine has no network, and its cells run one after another.
+fn refuse_network(asked: &Asked) -> Result<(), Failure> {
+    const NETWORK: &str = "without a network";
+    let excess = [
+        ("--backend", asked.backend != Backend::Sim, NETWORK),
+        ("--host", !asked.hosts.is_empty(), NETWORK),
+        ("--pcap", asked.pcap.is_some(), NETWORK),
+        ("--jobs", asked.jobs.is_some(), "one cell after another"),
+    ];
+    match excess.iter().find(|(_, is_given, _)| *is_given) {
+        None => Ok(()),
+        Some((option, _, how)) => Err(Failure::usage(
+            format!("{option}: a scenario with [bench] measures this machine, {how}"),
+            format!("leave {option} out"),
+        )),
     }
+}
+
+fn one_cell(runs: &[&Run], pcap: &Path) -> Result<(), Failure> {
     if runs.len() == 1 {
         return Ok(());
     }
@@ -144,7 +202,7 @@ fn program_hash() -> Result<String, Failure> {
 /// The cells that are known from before.
 fn resumed(
     asked: &Asked,
-    scenario: &str,
+    scenario: &Scenario,
     runs: &[&Run],
     record: &Record,
 ) -> Result<Vec<Option<Value>>, Failure> {
@@ -218,26 +276,34 @@ fn play(
         if let Some(cell) = play_captured(run, pcap, asked.snap, &mut line)? {
             result = keep(0, cell);
         }
-    } else {
-        let cores = std::thread::available_parallelism().map_or(1, core::num::NonZero::get);
-        let jobs = asked.jobs.map_or(cores, usize::from);
-        play_all(&missing_runs, jobs, |news| {
-            if let Some(news) = &news {
-                line.note(news);
-            }
-            if let Some(News::Over(n, outcome)) = news {
-                let run = missing_runs[n];
-                let cell = match outcome {
-                    Ok(outcome) => json::cell(run, &outcome),
-                    Err(error) => json::failed(run, &error),
-                };
-                result = result.clone().and(keep(n, cell));
-            }
-            result.is_ok() && !interrupt::is_pressed()
-        });
+        line.clear();
+        return result;
     }
+    let tell = |news: Option<News>| {
+        if let Some(news) = &news {
+            line.note(news);
+        }
+        if let Some(News::Over(n, outcome)) = news {
+            let cell = match outcome {
+                Ok(outcome) => json::cell(missing_runs[n], &outcome),
+                Err(error) => json::failed(missing_runs[n], &error),
+            };
+            result = result.clone().and(keep(n, cell));
+        }
+        result.is_ok() && !interrupt::is_pressed()
+    };
+    play_at_backend(asked, &missing_runs, tell);
     line.clear();
     result
+}
+
+/// Plays runs where that was asked for: many at once in the simulator, one after another in real time.
+fn play_at_backend(asked: &Asked, runs: &[&Run], tell: impl FnMut(Option<News>) -> bool) {
+    if asked.backend != Backend::Sim {
+        return live::play_all(asked.backend, runs, tell);
+    }
+    let cores = std::thread::available_parallelism().map_or(1, core::num::NonZero::get);
+    play_all(runs, asked.jobs.map_or(cores, usize::from), tell);
 }
 
 /// Plays one cell and writes its packets to a file.

@@ -3,7 +3,7 @@
 use super::expr::{Choice, ChoiceKind, Comparison, Expr, Metric, Relation};
 use super::metric::{self, METRICS, Owner};
 use super::parse;
-use super::token::Fault;
+use super::token::{Fault, quantity_of};
 use crate::suggestion::suggestion;
 use core::ops::Range;
 
@@ -46,6 +46,17 @@ fn check(expr: &Expr, context: &Context, whole: &Range<usize>) -> Result<(), Fau
     match expr {
         Expr::Number(_) => Ok(()),
         Expr::Metric(metric) => check_metric(metric, context),
+        Expr::Axis(axis) => {
+            let labels = known_axis(axis, context, whole)?;
+            match labels.iter().find(|label| quantity_of(label).is_none()) {
+                Some(label) => {
+                    let what = format!("{label}: this value of {axis} is no quantity");
+                    let next = "name a variable whose values are quantities such as 20Mbit";
+                    Err(Fault::new(whole, what, next))
+                }
+                None => Ok(()),
+            }
+        }
         Expr::Negative(inner) | Expr::Apply(_, inner) => check(inner, context, whole),
         Expr::Binary(_, left, right) => {
             check(left, context, whole)?;
@@ -224,6 +235,11 @@ mod tests {
                 "max(loss(load) over lw) > 0",
                 "lw: there is no such variable of the matrix",
                 "did you mean law?",
+            ),
+            (
+                "goodput(load) < axis(law)",
+                "reno: this value of law is no quantity",
+                "name a variable whose values are quantities",
             ),
             (
                 "loss(load)[law = rno] > 0",

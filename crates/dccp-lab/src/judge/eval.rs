@@ -4,7 +4,7 @@ use super::expr::{
     Aggregate, Choice, ChoiceKind, Comparison, Expr, Function, Metric, Operator, Relation,
 };
 use super::metric;
-use super::token::{Kind, Token, tokens};
+use super::token::quantity_of;
 use super::vector::Vector;
 use serde_json::Value;
 
@@ -72,11 +72,28 @@ impl<'a> Cells<'a> {
         Ok(Vector::new(self.axes.clone(), groups.collect()))
     }
 
+    /// The quantities that the labels of an axis name.
+    fn axis(&self, axis: &str) -> Result<Vector, String> {
+        let n = self.axes.iter().position(|known| known == axis);
+        let n = n.ok_or_else(|| format!("{axis} does not vary here"))?;
+        let mut entries: Vec<(Vec<String>, f64)> = Vec::new();
+        for label in self.cells.iter().map(|(labels, _)| &labels[n]) {
+            if entries.iter().any(|(known, _)| known[0] == *label) {
+                continue;
+            }
+            let value = quantity_of(label)
+                .ok_or_else(|| format!("{label}: this value of {axis} is no quantity"))?;
+            entries.push((vec![label.clone()], value));
+        }
+        Ok(Vector::new(vec![axis.to_owned()], entries))
+    }
+
     /// The value of an expression: a number for each combination of labels.
     pub(crate) fn evaluate(&self, expr: &Expr) -> Result<Vector, String> {
         match expr {
             Expr::Number(value) => Ok(Vector::scalar(*value)),
             Expr::Metric(metric) => self.metric(metric),
+            Expr::Axis(axis) => self.axis(axis),
             Expr::Negative(inner) => Ok(self.evaluate(inner)?.map(|value| -value)),
             Expr::Apply(function, inner) => {
                 Ok(self.evaluate(inner)?.map(|value| apply(*function, value)))
@@ -269,19 +286,6 @@ fn least_squares(points: &[(f64, f64)]) -> Result<f64, String> {
     }
 }
 
-/// A label as a number: a plain one, a share, time, rate, size or number of packets.
-fn quantity_of(label: &str) -> Option<f64> {
-    match &tokens(label).ok()?[..] {
-        [
-            Token {
-                kind: Kind::Number(value),
-                ..
-            },
-        ] => Some(*value),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::parse;
@@ -350,6 +354,8 @@ mod tests {
         assert!((number("abs(-2) ^ 3 + sqrt(16) - log2(8)") - 9.0).abs() < 1e-12);
         assert!((number("slope(goodput(load)[law = reno] over window)") - 0.5).abs() < 1e-12);
         assert!((number("steps(goodput(load)[law = bic] over window)") - 2.9e6).abs() < 1e-6);
+        let ratio = "goodput(load)[law = reno, window = '4MiB'] / axis(window)[window = '4MiB']";
+        assert!((number(ratio) - 2e6 / 4_194_304.0).abs() < 1e-9);
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! product    = power { ( "*" | "/" ) power }
 //! power      = unary [ "^" unary ]
 //! unary      = [ "-" ] part { "[" choice { "," choice } "]" }
-//! part       = number | "(" sum ")" | aggregate "(" sum [ "over" name { "," name } ] ")"
+//! part       = number | "(" sum ")" | "axis" "(" name ")" | aggregate "(" sum [ "over" name { "," name } ] ")"
 //!            | function "(" sum ")" | metric [ "(" name [ "," span ] ")" ]
 //! choice     = axis ( "=" | "!=" ) label | axis [ "not" ] "in" "(" label { "," label } ")"
 //! ```
@@ -41,6 +41,8 @@ pub(crate) enum Expr {
     Number(f64),
     /// A measured value of each cell.
     Metric(Metric),
+    /// The quantity that each label of an axis names.
+    Axis(String),
     Negative(Box<Self>),
     Binary(Operator, Box<Self>, Box<Self>),
     /// One number of each.

@@ -9,15 +9,20 @@
 pub(crate) mod check;
 mod eval;
 mod expr;
+mod heat;
 pub(crate) mod metric;
 mod parse;
 pub(crate) mod token;
 mod vector;
 pub mod verdict;
 
+pub use heat::{Best, HeatFigure, HeatPicture, HeatTable};
+
+use eval::Cells;
 use expr::{Comparison, Expr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// The name of the axis of phases.
 pub(crate) const PHASE: &str = eval::PHASE;
@@ -46,6 +51,8 @@ pub struct Expected {
     pub assertions: Vec<Assertion>,
     /// Published tables.
     pub published: Vec<PublishedTable>,
+    /// Heat maps of pages.
+    pub figures: Vec<HeatFigure>,
 }
 
 /// A statement about the results.
@@ -86,4 +93,31 @@ pub struct PublishedTable {
     pub(crate) correlation: Option<f64>,
     /// The published claim that the correlation tests.
     pub claim: Option<String>,
+}
+
+/// A number for each combination of labels on the axes `wanted`, in the order of the cells. `axes` are the variables of
+/// the cells.
+///
+/// # Errors
+/// The expression is not valid, names what the cells do not have, or leaves other axes.
+pub(crate) fn evaluate(
+    text: &str,
+    cells: &[&Value],
+    axes: &[String],
+    wanted: &[String],
+) -> Result<Vec<(Vec<String>, f64)>, String> {
+    let expr = parse::expression(text).map_err(|fault| format!("{text}: {}", fault.what))?;
+    let vector = Cells::new(cells.iter().copied(), axes).evaluate(&expr)?;
+    let places: Option<Vec<usize>> = wanted.iter().map(|axis| vector.position(axis)).collect();
+    let places = places.filter(|places| places.len() == vector.axes().len());
+    let places = places.ok_or_else(|| {
+        let (left, wanted) = (vector.axes().join(", "), wanted.join(", "));
+        format!("{text} leaves the variables {left}, not {wanted}")
+    })?;
+    let entries = vector.entries().iter();
+    let in_order = entries.map(|(labels, value)| {
+        let labels = places.iter().map(|&n| labels[n].clone());
+        (labels.collect(), *value)
+    });
+    Ok(in_order.collect())
 }

@@ -226,6 +226,12 @@ impl Parser {
                     Err(Fault::new(&place, what, next))
                 }
             },
+            ("axis", ..) => {
+                self.sign("(")?;
+                let axis = self.label()?;
+                self.sign(")")?;
+                Ok(Expr::Axis(axis))
+            }
             ("swap", ..) => {
                 self.sign("(")?;
                 let inner = Box::new(self.sum()?);

@@ -158,6 +158,19 @@ fn digits(text: &str) -> usize {
     n
 }
 
+/// A label as a number: a plain one, a share, time, rate, size or number of packets.
+pub(crate) fn quantity_of(label: &str) -> Option<f64> {
+    match &tokens(label).ok()?[..] {
+        [
+            Token {
+                kind: Kind::Number(value),
+                ..
+            },
+        ] => Some(*value),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

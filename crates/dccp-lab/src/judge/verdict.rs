@@ -322,6 +322,7 @@ mod tests {
                 share: 0.8,
                 comparison: parse::comparison(that).expect(that),
             }],
+            figures: Vec::new(),
             published: vec![PublishedTable {
                 title: "t".into(),
                 unit: "Mbit/s".into(),

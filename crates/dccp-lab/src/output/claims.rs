@@ -1,23 +1,45 @@
 //! Claims as text: a line for each, with its mark, and below it why it is not "holds".
 
-use crate::papers::{ClaimMark, ClaimVerdict};
+use crate::papers::{ClaimMark, ClaimVerdict, Scales};
+
+/// The line above the table: the results that it shows, and where they are.
+pub fn heading(scales: &Scales, folder: &str) -> String {
+    let count = |names: &[String]| match names.len() {
+        1 => "1 experiment".to_owned(),
+        n => format!("{n} experiments"),
+    };
+    match (&scales.full[..], &scales.quick[..]) {
+        (full, []) => format!("full results of {} in {folder}\n", count(full)),
+        ([], quick) => format!(
+            "quick results of {} in {folder}: shorter runs and fewer draws\n",
+            count(quick)
+        ),
+        (full, quick) => format!(
+            "full results of {} in {folder}, and quick ones of {}\n",
+            count(full),
+            quick.join(", ")
+        ),
+    }
+}
 
 /// The table of claims, and a last line with their numbers.
 pub fn of_claims(claims: &[ClaimVerdict]) -> String {
-    let mut text: String = claims.iter().map(of_claim).collect();
+    let lines: String = claims.iter().map(of_claim).collect();
+    format!("{lines}{}\n", numbers(claims))
+}
+
+/// The numbers of claims by their marks.
+pub fn numbers(claims: &[ClaimVerdict]) -> String {
     let count = |mark| claims.iter().filter(|claim| claim.mark == mark).count();
-    text.push_str(
-        &[
-            format!("{} claims", claims.len()),
-            format!(": {} hold", count(ClaimMark::Holds)),
-            format!(", {} only with an artefact", count(ClaimMark::Artefact)),
-            format!(", {} fail", count(ClaimMark::Fails)),
-            format!(", {} not testable", count(ClaimMark::Untestable)),
-            format!(", {} open\n", count(ClaimMark::Open)),
-        ]
-        .concat(),
-    );
-    text
+    [
+        format!("{} claims", claims.len()),
+        format!(": {} hold", count(ClaimMark::Holds)),
+        format!(", {} only with an artefact", count(ClaimMark::Artefact)),
+        format!(", {} fail", count(ClaimMark::Fails)),
+        format!(", {} not testable", count(ClaimMark::Untestable)),
+        format!(", {} open", count(ClaimMark::Open)),
+    ]
+    .concat()
 }
 
 /// The lines of one claim.
@@ -59,6 +81,21 @@ pub const fn word(mark: ClaimMark) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn heading_says_which_results_are_shown() {
+        use crate::scenario::Scale::{Full, Quick};
+        let of = |scales: &[_]| heading(&Scales::of(scales.iter().copied()), "d");
+        let two = of(&[("e01", Full), ("e02", Full)]);
+        assert_eq!(two, "full results of 2 experiments in d\n");
+        let quick = "quick results of 1 experiment in d: shorter runs and fewer draws\n";
+        assert_eq!(of(&[("e01", Quick)]), quick);
+        let mixed = of(&[("e01", Full), ("e02", Quick)]);
+        assert_eq!(
+            mixed,
+            "full results of 1 experiment in d, and quick ones of e02\n"
+        );
+    }
 
     #[test]
     fn claim_that_fails_says_why() {

@@ -1,6 +1,6 @@
 //! Results as JSON, `dccplab-result/1`. `schema/dccplab-result-1.json` is generated from these types: a test compares
-//! the two. The results do not depend on the machine, the time or the number of threads: the same scenario gives
-//! the same bytes. Measurements of this machine are the exception.
+//! the two. The simulator's results do not depend on the machine, the time or the number of threads: the same scenario
+//! gives the same bytes.
 
 use crate::judge::verdict::{AssertionVerdict, Mark, TableVerdict};
 use crate::run::outcome::{
@@ -42,6 +42,10 @@ pub struct Record {
     /// Hash of the program.
     #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
     pub program_hash: String,
+    /// Where the cells ran: in the simulator, in network namespaces of this machine, between named machines, or on this
+    /// machine, which they measured.
+    #[schemars(extend("enum" = ["sim", "live", "hosts", "machine"]))]
+    pub backend: &'static str,
 }
 
 /// Output of `dccplab run --json`. Names of numbers end in the unit; unknown values are null.
@@ -89,9 +93,6 @@ struct FullRecord<'a> {
     program: &'a str,
     /// The program's version.
     version: &'a str,
-    /// Where the cells ran: in the simulator's network, or on this machine, which they measured.
-    #[schemars(extend("enum" = ["sim", "machine"]))]
-    backend: &'a str,
     #[serde(flatten)]
     record: &'a Record,
 }
@@ -116,10 +117,13 @@ struct Cell<'a> {
     /// A text, because it has 64 bits.
     #[schemars(regex(pattern = "^[0-9]+$"))]
     seed: String,
-    /// Simulated time; of a measurement the real time.
+    /// Simulated time; real time in a live run and in a measurement of this machine.
     duration_ns: u64,
     /// Why the cell failed.
     error: Option<&'a str>,
+    /// Limits of a run in real time beside the network, with evidence: the processor, or the emulator. Its figures say
+    /// less about the network. Also settings that a run on hosts does not apply.
+    warnings: &'a [String],
     /// Null if the cell failed.
     summary: Option<CellSummary<'a>>,
     /// Null if the cell failed.
@@ -132,15 +136,15 @@ struct Cell<'a> {
 struct CellSummary<'a> {
     /// In the order of the scenario.
     flows: Vec<FlowRow<'a>>,
-    /// Both directions of each link, in the order of the scenario.
+    /// Both directions of each link, in the order of the scenario; empty in a run on hosts.
     links: Vec<LinkRow<'a>>,
-    /// Hosts that have a `[[host]]` in the scenario.
+    /// Hosts that have a `[[host]]` in the scenario; empty in a run on hosts.
     hosts: Vec<Host<'a>>,
     #[serde(flatten)]
     summary: &'a Summary,
-    /// Events that the simulator played.
-    events: u64,
-    /// The figures of a measurement of this machine; null in a simulated network.
+    /// Events that the simulator played; null in other runs.
+    events: Option<u64>,
+    /// The figures of a measurement of this machine; null in other runs.
     bench: Option<Figures>,
 }
 
@@ -202,10 +206,10 @@ struct LinkRow<'a> {
 struct Host<'a> {
     /// The host's node.
     id: &'a str,
-    /// The busy time of its processor.
-    processor_ns: u64,
-    /// Received packets that it lost before its transports, by reason.
-    lost_packets: BTreeMap<String, u64>,
+    /// The busy time of its processor; null in a live run.
+    processor_ns: Option<u64>,
+    /// Received packets that it lost before its transports, by reason; null in a live run.
+    lost_packets: Option<BTreeMap<String, u64>>,
 }
 
 /// Columns: the n-th value of each belongs to the interval that ends at the n-th `t_ns`.
@@ -220,7 +224,7 @@ struct Series<'a> {
     t_ns: Vec<u64>,
     /// In the order of the scenario.
     flows: Vec<FlowSeries<'a>>,
-    /// Both directions of each link, in the order of the scenario.
+    /// Both directions of each link, in the order of the scenario; empty in a run on hosts.
     links: Vec<LinkSeries<'a>>,
 }
 
@@ -305,7 +309,6 @@ pub fn document(
             scenario: &scenario.text,
             program: "dccplab",
             version: env!("CARGO_PKG_VERSION"),
-            backend: scenario.backend(),
             record,
         },
         cells,
@@ -339,6 +342,7 @@ pub fn cell(run: &Run, outcome: &Outcome) -> Value {
     to_value(&Cell {
         summary: Some(summary_of(run, outcome, &summary)),
         series: Some(series(run, outcome)),
+        warnings: &outcome.warnings,
         ..head(run)
     })
 }
@@ -366,6 +370,7 @@ fn head(run: &Run) -> Cell<'_> {
         seed: run.seed.to_string(),
         duration_ns: nanos(run.end),
         error: None,
+        warnings: &[],
         summary: None,
         series: None,
     }
@@ -384,8 +389,8 @@ fn summary_of<'a>(run: &'a Run, outcome: &'a Outcome, summary: &'a Summary) -> C
         hosts: machines
             .map(|((machine, time), lost)| Host {
                 id: &run.network.nodes[machine.node],
-                processor_ns: nanos(*time),
-                lost_packets: by_reason(lost),
+                processor_ns: time.map(nanos),
+                lost_packets: lost.as_deref().map(by_reason),
             })
             .collect(),
         summary,

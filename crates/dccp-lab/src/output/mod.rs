@@ -1,5 +1,6 @@
 //! Results: as JSON, as tables, as pictures, as pages.
 
+pub mod agreement;
 pub mod claims;
 pub mod columns;
 pub mod csv;
@@ -7,6 +8,7 @@ pub mod figure;
 pub mod json;
 pub mod parquet;
 mod read;
+pub mod recommend;
 pub mod report;
 pub mod table;
 pub mod verdicts;

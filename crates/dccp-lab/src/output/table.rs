@@ -6,7 +6,7 @@ use dccp_cli::quantity::show;
 use serde_json::Value;
 
 /// The columns, unless the scenario names others.
-const DEFAULT: &[Metric] = &[
+pub(super) const DEFAULT: &[Metric] = &[
     Metric::Goodput,
     Metric::Loss,
     Metric::RttTransport,
@@ -16,27 +16,15 @@ const DEFAULT: &[Metric] = &[
     Metric::Stability,
 ];
 
-/// The columns of measurements of this machine.
-const OF_BENCH: &[Metric] = &[
-    Metric::Operations,
-    Metric::Cost,
-    Metric::CostShare,
-    Metric::PacketCost,
-];
-
 /// The table of a document's cells, as [`json::cell`](super::json::cell) made them, with these metrics. Below
-/// the repetitions of a cell stand their mean and standard deviation.
+/// the repetitions of a cell stand their mean and standard deviation, below the table the warnings of live runs.
 pub fn of_cells(cells: &[Value], metrics: &[Metric]) -> String {
-    aligned(&rows(cells, metrics))
+    aligned(&rows(cells, metrics)) + &warnings(cells)
 }
 
 /// The same table as texts: the headings, then the rows. A row of a failed cell is short.
 pub(super) fn rows(cells: &[Value], metrics: &[Metric]) -> Vec<Vec<String>> {
-    let is_bench = cells
-        .iter()
-        .any(|cell| cell["summary"]["bench"].is_object());
     let wanted = match metrics {
-        [] if is_bench => OF_BENCH,
         [] => DEFAULT,
         some => some,
     };
@@ -57,6 +45,19 @@ pub(super) fn rows(cells: &[Value], metrics: &[Metric]) -> Vec<Vec<String>> {
         rest = after;
     }
     rows
+}
+
+/// The limits of cells beside the network, below the table.
+fn warnings(cells: &[Value]) -> String {
+    let mut lines = String::new();
+    for cell in cells {
+        let label = text(&cell["label"]);
+        let label = if label.is_empty() { "this run" } else { label };
+        for warning in each(&cell["warnings"]) {
+            lines.extend(["warning: ", label, ": ", text(warning), "\n"]);
+        }
+    }
+    lines
 }
 
 /// True if cells differ only in their seeds.
@@ -143,7 +144,7 @@ fn spread(rows: &[Vec<f64>]) -> (Vec<f64>, Vec<f64>) {
 }
 
 /// Columns of equal width, the first two to the left, numbers to the right.
-fn aligned(rows: &[Vec<String>]) -> String {
+pub(super) fn aligned(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |n: usize| {
         let cells = rows.iter().filter_map(|row| row.get(n));
@@ -327,7 +328,7 @@ mod tests {
             json!({ "label": "reno", "summary": {
                 "flows": [flow("x", 95.2e6), flow("second", 1e6)],
                 "links": [link("wide", 0.5, 3.0), link("neck", 0.99, 41.6)], "fairness": 0.5 } }),
-            json!({ "label": "bic, 8MiB", "error": "broken" }),
+            json!({ "label": "bic, 8MiB", "error": "broken", "warnings": ["late"] }),
         ]
     }
 
@@ -346,7 +347,8 @@ mod tests {
             "           flow                goodput     loss  fairness        mean queue  RTT p50/p99 ms  ping p50/p99 ms\n\
              reno       x               95.2 Mbit/s  1.250 %     0.500  42 p neck (back)     20.4 / 31.0                -\n\
              reno       second          1.00 Mbit/s  1.250 %         -                 -     20.4 / 31.0                -\n\
-             bic, 8MiB  failed: broken\n"
+             bic, 8MiB  failed: broken\n\
+             warning: bic, 8MiB: late\n"
         );
     }
 
@@ -357,13 +359,19 @@ mod tests {
                 "summary": { "flows": [], "bench": { "operations_per_s": 2e6, "cost_ns": cost,
                     "cost_share": 0.0625, "packet_cost_ns": null } } })
         };
+        let metrics = [
+            Metric::Operations,
+            Metric::Cost,
+            Metric::CostShare,
+            Metric::PacketCost,
+        ];
         assert_eq!(
-            of_cells(&[cell(0, 10.0), cell(1, 11.0)], &[]),
+            of_cells(&[cell(0, 10.0), cell(1, 11.0)], &metrics),
             "             flow  per second  cost, ns  share of cost  packet, ns\n\
-             r0                   2000000      10.0          6.2 %           -\n\
-             r1                   2000000      11.0          6.2 %           -\n\
-             mean of 2            2000000      10.5          6.2 %           -\n  \
-               deviation                0       0.7          0.0 %           -\n"
+             r0                    2000000      10.0          6.2 %           -\n\
+             r1                    2000000      11.0          6.2 %           -\n\
+             mean of 2             2000000      10.5          6.2 %           -\n  \
+               deviation                 0       0.7          0.0 %           -\n"
         );
     }
 

@@ -1,8 +1,10 @@
 //! The experiments that redo the source papers, and the papers' claims. All files are part of the program.
 
 mod claims;
+mod scales;
 
 pub use claims::{Claim, ClaimMark, ClaimVerdict, claims, judge};
+pub use scales::Scales;
 
 use crate::scenario::{Scale, Scenario, ScenarioError};
 
@@ -34,6 +36,7 @@ experiments! {
     "e09-pairs-caltech"
     "e10-reverse-traffic"
     "e11-txqueuelen"
+    "e12-published-capacity"
     "e13-abilene"
     "e14-packet-ring"
     "e15-ring-rate"
@@ -42,20 +45,29 @@ experiments! {
     "e18-distance"
     "e19-cpu-against-rtt"
     "e20-highspeed"
+    "e21-window"
     "e22-checksum"
     "e24-receive-memory"
     "e25-no-data-arrives"
+    "f01-pairs-170ms"
     "f02-westwood"
     "f03-round-trips"
+    "f04-10gbit"
     "f05-streams"
     "f06-rate-based"
     "f06-tfrc"
+    "f07-model"
     "f08-response"
     "f09-ccid3"
+    "f13-bit-errors"
     "f14-sendv"
+    "f16-one-way"
+    "f17-one-law-two-transports"
     "f18-ack-vector"
+    "f19-late-choice"
     "f20-today"
     "f21-scavengers"
+    "f22-large-packets"
 }
 
 impl Experiment {
@@ -69,6 +81,15 @@ impl Experiment {
             &format!("scenarios/papers/{}.toml", self.name),
             scale,
         )
+    }
+
+    /// Its subject: the first sentence of the file's comment.
+    pub fn title(&self) -> String {
+        let comment = self.text.lines().map_while(|line| line.strip_prefix('#'));
+        let comment: Vec<&str> = comment.map(str::trim).collect();
+        let comment = comment.join(" ");
+        let end = comment.find(". ").or_else(|| comment.rfind('.'));
+        comment[..end.unwrap_or(comment.len())].to_owned()
     }
 
     /// True if it is called `name`: the whole name, or its number such as `e01`.
@@ -93,10 +114,28 @@ mod tests {
             entries.filter_map(|entry| entry.expect("an entry").file_name().into_string().ok());
         let stored: BTreeSet<String> = names
             .filter_map(|name| Some(name.strip_suffix(".toml")?.to_owned()))
-            .filter(|name| name != "claims")
+            .filter(|name| name != "claims" && name != "paths")
             .collect();
         let known: BTreeSet<String> = EXPERIMENTS.iter().map(|e| e.name.to_owned()).collect();
         assert_eq!(known, stored);
+    }
+
+    #[test]
+    fn title_is_a_sentence() {
+        let title = |name| {
+            let experiment = EXPERIMENTS.iter().find(|e| e.is_called(name));
+            experiment.expect(name).title()
+        };
+        assert_eq!(
+            title("e02"),
+            "E02: the path of 170 ms that the talk announces"
+        );
+        assert!(title("e14").ends_with("with a packet ring and late choice"));
+        assert!(
+            EXPERIMENTS
+                .iter()
+                .all(|e| (20..250).contains(&e.title().len()))
+        );
     }
 
     #[test]

@@ -80,7 +80,11 @@ pub(crate) fn marks(run: &Run) -> Marks<Duration> {
 }
 
 /// The ends of all complete intervals between two times.
-fn every(interval: Duration, from: Duration, until: Duration) -> impl Iterator<Item = Duration> {
+pub(crate) fn every(
+    interval: Duration,
+    from: Duration,
+    until: Duration,
+) -> impl Iterator<Item = Duration> {
     let mut at = from;
     core::iter::from_fn(move || {
         at += interval;

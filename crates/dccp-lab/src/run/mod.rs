@@ -2,9 +2,14 @@
 
 pub(crate) mod agenda;
 mod bench;
+#[cfg(target_os = "linux")]
+pub mod hosts;
+#[cfg(target_os = "linux")]
+pub mod live;
 pub mod outcome;
 pub mod pool;
 pub mod progress;
 pub mod sim;
+mod stage;
 mod streams;
 mod work;

@@ -11,16 +11,18 @@ pub struct Outcome {
     pub ticks: Vec<Duration>,
     /// In the order of the plan.
     pub flows: Vec<FlowOutcome>,
-    /// Both directions of each link of the plan: there, back.
+    /// Both directions of each link of the plan: there, back. Empty in a run on hosts.
     pub links: Vec<LinkOutcome>,
-    /// The busy time of each machine's processor.
-    pub processors: Vec<Duration>,
-    /// The received packets that each machine lost, by reason, those that are not zero.
-    pub lost_by_hosts: Vec<Vec<(&'static str, u64)>>,
-    /// Events that the simulator played.
-    pub events: u64,
-    /// The figures of a measurement of this machine.
+    /// The busy time of each machine's processor; `None` in a live run.
+    pub processors: Vec<Option<Duration>>,
+    /// The received packets that each machine lost, by reason, those that are not zero; `None` in a live run.
+    pub lost_by_hosts: Vec<Option<Vec<(&'static str, u64)>>>,
+    /// Events that the simulator played; `None` in other runs.
+    pub events: Option<u64>,
+    /// The figures of a measurement of this machine; `None` in other runs.
     pub bench: Option<Figures>,
+    /// Limits of a run in real time beside the network, with evidence, and settings that were not applied.
+    pub warnings: Vec<String>,
 }
 
 /// The figures of a measurement of this machine.
@@ -36,9 +38,10 @@ pub struct Figures {
     /// Processor time of an operation; of a datagram, that of both ends.
     #[schemars(range(min = 0))]
     pub cost_ns: Option<f64>,
-    /// The operations' share of processor time: of sender and receiver for checksums, of the sender for acknowledgements.
+    /// The operations' share of the sender's processor time, for checksums and acknowledgements. A checksum is measured alone, so
+    /// its share can exceed 1.
     pub cost_share: Option<f64>,
-    /// Processor time of a data packet, of the parties that `cost_share` is about.
+    /// The sender's processor time for a packet of data, with its share of acknowledgements.
     #[schemars(range(min = 0))]
     pub packet_cost_ns: Option<f64>,
 }

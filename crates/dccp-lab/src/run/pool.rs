@@ -25,13 +25,13 @@ const QUIET: Duration = Duration::from_millis(100);
 /// Quiet periods, 2 s in all, after which a stopped run counts as hanging.
 const PATIENCE: u32 = 20;
 
-/// Plays runs on `jobs` threads, measurements of this machine on one, and reports to `tell`. If `tell` returns `false`, the current runs are cancelled.
-/// `tell` is also called without a new result, so that it can stop runs at any time.
+/// Plays runs on `jobs` threads, measurements of this machine on one, and reports to `tell`. If `tell` returns `false`, the
+/// current runs are cancelled. `tell` is also called without a new result, so that it can stop runs at any time.
 pub fn play_all(runs: &[&Run], jobs: usize, tell: impl FnMut(Option<News>) -> bool) {
     let runs: Vec<Run> = runs.iter().map(|&run| run.clone()).collect();
     let number = runs.len();
     // Measurements would disturb each other.
-    let jobs = if runs.iter().any(|run| run.bench.is_some()) {
+    let jobs = if runs.iter().any(|run| run.bench().is_some()) {
         1
     } else {
         jobs
@@ -100,7 +100,7 @@ fn play(
         }
         !stop.load(Ordering::Relaxed)
     };
-    let played = || match run.bench {
+    let played = || match run.bench() {
         Some(bench) => bench::measure(run, bench).map(Some),
         None => sim::play(run, None, progress).map_err(|error| error.to_string()),
     };

@@ -4,7 +4,8 @@ use super::agenda::{Task, agenda};
 use super::outcome::{
     FlowInterval, FlowOutcome, LinkInterval, LinkOutcome, Marks, Outcome, Totals,
 };
-use super::streams::Stage;
+use super::stage::Stage;
+use super::streams;
 use crate::metrics::BIN;
 use crate::scenario::plan::{Run, Transport};
 use core::time::Duration;
@@ -12,7 +13,6 @@ use dccp_proto::time::nanos;
 use dccp_proto::{Instant, Rate};
 use dccp_sim::link::LinkStats;
 use dccp_sim::loss::Loss;
-use dccp_sim::{LinkId, World};
 use std::io::Write;
 
 /// Bounds the events of a run: a processor core needs days for them.
@@ -67,7 +67,7 @@ fn play_within(
     capture: Option<Capture>,
     mut progress: impl FnMut(Duration) -> bool,
 ) -> Result<Option<Outcome>, PlayError> {
-    let mut recorder = Recorder::new(run);
+    let mut recorder = Recorder::new(run, streams::Stage::new(run));
     if let (Some(capture), Some(flow)) = (capture, run.flows.first()) {
         let node = recorder.stage.node(flow.from);
         let Capture { out, snap } = capture;
@@ -91,9 +91,9 @@ fn play_within(
 }
 
 /// A run in progress.
-struct Recorder<'a> {
+pub(super) struct Recorder<'a, S> {
     run: &'a Run,
-    stage: Stage,
+    pub(super) stage: S,
     outcome: Outcome,
     /// Sums of each flow when the last interval ended.
     last: Vec<Totals>,
@@ -104,8 +104,8 @@ struct Recorder<'a> {
 }
 
 /// A direction of a link with its counters at earlier times.
+#[derive(Default)]
 struct Watched {
-    id: LinkId,
     /// When the last interval ended.
     last: LinkStats,
     /// When the last interval of `link_util` ended.
@@ -114,27 +114,24 @@ struct Watched {
     queue_max: u64,
 }
 
-impl<'a> Recorder<'a> {
-    fn new(run: &'a Run) -> Self {
-        let stage = Stage::new(run);
-        let links: Vec<LinkId> = (stage.links.iter())
-            .flat_map(|&(there, back)| [there, back])
-            .collect();
+impl<'a, S: Stage> Recorder<'a, S> {
+    pub(super) fn new(run: &'a Run, stage: S) -> Self {
+        let directions = 2 * run.network.links.len();
         Self {
             outcome: Outcome {
                 flows: run.flows.iter().map(|_| FlowOutcome::default()).collect(),
-                links: links.iter().map(|_| LinkOutcome::default()).collect(),
+                links: vec![LinkOutcome::default(); directions],
                 ..Outcome::default()
             },
             last: vec![Totals::default(); run.flows.len()],
             last_bin: vec![0; run.flows.len()],
-            links: links.into_iter().map(Watched::new).collect(),
+            links: (0..directions).map(|_| Watched::default()).collect(),
             run,
             stage,
         }
     }
 
-    fn perform(&mut self, at: Duration, task: Task) {
+    pub(super) fn perform(&mut self, at: Duration, task: Task) {
         match task {
             Task::Start { flow, .. } => self.stage.start(flow, &self.run.flows[flow]),
             Task::Stop { flow } => {
@@ -153,8 +150,8 @@ impl<'a> Recorder<'a> {
                 for (n, flow) in self.run.flows.iter().enumerate() {
                     self.outcome.flows[n].discarded = self.stage.totals(n, flow);
                 }
-                for link in &mut self.links {
-                    link.discarded_busy = busy(&self.stage.world, link.id);
+                for (n, link) in self.links.iter_mut().enumerate() {
+                    link.discarded_busy = self.stage.link(n).busy;
                 }
             }
             Task::AllActive => {
@@ -193,10 +190,8 @@ impl<'a> Recorder<'a> {
                 outcome.rtt_transport.extend(measured);
             }
         }
-        for link in &mut self.links {
-            let (packets, _) = self.stage.world.link(link.id).queue_len();
-            let packets = packets as u64;
-            link.queue_max = link.queue_max.max(packets);
+        for (n, link) in self.links.iter_mut().enumerate() {
+            link.queue_max = link.queue_max.max(self.stage.queue_packets(n));
         }
     }
 
@@ -232,12 +227,9 @@ impl<'a> Recorder<'a> {
                 duplicate_acks: since(totals.duplicate_acks, last.duplicate_acks),
             });
         }
-        for (link, outcome) in self.links.iter_mut().zip(&mut self.outcome.links) {
-            let stats = LinkStats {
-                busy: busy(&self.stage.world, link.id),
-                ..self.stage.world.link(link.id).stats()
-            };
-            outcome.intervals.push(link.interval(stats, interval));
+        for (n, link) in self.links.iter_mut().enumerate() {
+            let passed = link.interval(self.stage.link(n), interval);
+            self.outcome.links[n].intervals.push(passed);
         }
     }
 
@@ -248,7 +240,7 @@ impl<'a> Recorder<'a> {
         for &n in &wanted.links {
             for direction in [2 * n, 2 * n + 1] {
                 let link = &mut self.links[direction];
-                let busy = busy(&self.stage.world, link.id);
+                let busy = self.stage.link(direction).busy;
                 let share =
                     busy.saturating_sub(link.last_busy).as_secs_f64() / wanted.every.as_secs_f64();
                 link.last_busy = busy;
@@ -257,7 +249,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    fn finish(mut self) -> Outcome {
+    pub(super) fn finish(mut self) -> Outcome {
         self.stage.meet();
         for (n, flow) in self.run.flows.iter().enumerate() {
             let outcome = &mut self.outcome.flows[n];
@@ -266,11 +258,11 @@ impl<'a> Recorder<'a> {
             outcome.pings.extend(self.stage.stamps(n, flow));
             outcome.datagrams = self.stage.datagrams(n, flow);
         }
-        for (link, outcome) in self.links.iter().zip(&mut self.outcome.links) {
-            let stats = self.stage.world.link(link.id).stats();
+        let links = self.links.iter().zip(&mut self.outcome.links);
+        for (n, (link, outcome)) in links.enumerate() {
+            let stats = self.stage.link(n);
             let losses = Loss::ALL.map(|reason| (reason.name(), stats.lost.of(reason)));
-            let busy = busy(&self.stage.world, link.id);
-            outcome.busy = busy.saturating_sub(link.discarded_busy);
+            outcome.busy = stats.busy.saturating_sub(link.discarded_busy);
             outcome.offered_packets = stats.offered;
             outcome.delivered_packets = stats.delivered;
             outcome.lost_packets = losses.into_iter().filter(|(_, n)| *n > 0).collect();
@@ -278,32 +270,23 @@ impl<'a> Recorder<'a> {
             outcome.queue_packets_max = stats.queue_packets_max as u64;
         }
         for machine in &self.run.network.machines {
-            let (world, node) = (&self.stage.world, self.stage.node(machine.node));
-            self.outcome.processors.push(world.processor_time(node));
-            let losses = world.host_losses(node);
-            let lost = [
-                (Loss::Backlog.name(), losses.backlog),
-                (Loss::NoBuffer.name(), losses.no_buffer),
-            ];
-            let lost = lost.into_iter().filter(|(_, n)| *n > 0).collect();
+            self.outcome.processors.push(self.stage.processor(machine));
+            let lost = self.stage.host_losses(machine);
+            let lost = lost.map(|losses| {
+                let lost = [
+                    (Loss::Backlog.name(), losses.backlog),
+                    (Loss::NoBuffer.name(), losses.no_buffer),
+                ];
+                lost.into_iter().filter(|(_, n)| *n > 0).collect()
+            });
             self.outcome.lost_by_hosts.push(lost);
         }
-        self.outcome.events = self.stage.world.events();
+        self.outcome.events = self.stage.events();
         self.outcome
     }
 }
 
 impl Watched {
-    fn new(id: LinkId) -> Self {
-        Self {
-            id,
-            last: LinkStats::default(),
-            last_busy: Duration::ZERO,
-            discarded_busy: Duration::ZERO,
-            queue_max: 0,
-        }
-    }
-
     /// The changes since the last interval.
     fn interval(&mut self, stats: LinkStats, interval: Duration) -> LinkInterval {
         let last = core::mem::replace(&mut self.last, stats);
@@ -317,11 +300,6 @@ impl Watched {
             marked_packets: stats.marked - last.marked,
         }
     }
-}
-
-/// The busy time of a link until now.
-fn busy(world: &World, link: LinkId) -> Duration {
-    world.link(link).busy_by(world.now())
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! The connections of a run: begins and ends them, and reads their state.
 
 use super::outcome::{Datagram, Ending, RoundTrip, Totals};
-use crate::scenario::plan::{Alteration, Flow, Network, Run, Transport};
+use super::stage::{self, State, add_known};
+use crate::scenario::plan::{Alteration, Flow, Machine, Network, Run, Transport};
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
 use dccp_proto::cc::Snapshot;
@@ -11,7 +12,8 @@ use dccp_proto::wire::ServiceCode;
 use dccp_proto::{CloseReason, Config, Instant, Rate};
 use dccp_sim::flow::{FlowId, FlowSample};
 use dccp_sim::host::SimHash;
-use dccp_sim::machine::Clock;
+use dccp_sim::link::LinkStats;
+use dccp_sim::machine::{Clock, HostLosses};
 use dccp_sim::source::{self, Source, endings};
 use dccp_sim::{Change, Checks, Handle, Host, LinkId, NodeId, Router, Seed, World};
 use std::collections::BTreeMap;
@@ -34,7 +36,7 @@ pub(crate) struct Stage {
     /// The clock of each node.
     clocks: Vec<Clock>,
     /// Both directions of each link of the plan: there, back.
-    pub(crate) links: Vec<(LinkId, LinkId)>,
+    links: Vec<(LinkId, LinkId)>,
     /// The streams that have begun, by flow.
     streams: Vec<Vec<Stream>>,
     /// Accepted connections of each host that are known already.
@@ -57,15 +59,6 @@ struct Stream {
     /// Counters that end with the connection, as they were at the stop: loss events, and packets that the receiver
     /// missed.
     last_known: (Option<u64>, Option<u64>),
-}
-
-/// The state of a flow's streams at one time.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct State {
-    pub(crate) cwnd_packets: Option<f64>,
-    pub(crate) ssthresh_packets: Option<f64>,
-    pub(crate) rate_bps: Option<f64>,
-    pub(crate) rtt: Option<Duration>,
 }
 
 impl Stage {
@@ -120,6 +113,16 @@ impl Stage {
         self.nodes[node]
     }
 
+    /// A direction of a link, in the order of the plan.
+    fn direction(&self, direction: usize) -> LinkId {
+        let (there, back) = self.links[direction / 2];
+        if direction.is_multiple_of(2) {
+            there
+        } else {
+            back
+        }
+    }
+
     fn host(&self, node: usize) -> Handle<Host> {
         self.hosts[node].expect("ends of flows are hosts")
     }
@@ -136,8 +139,32 @@ impl Stage {
         });
     }
 
-    /// Begins the next stream of a flow.
-    pub(crate) fn start(&mut self, number: usize, flow: &Flow) {
+    fn datagrams_of(&self, flow: &Flow, stream: &Stream) -> Vec<Datagram> {
+        let offered = self.world.node(self.host(flow.from)).offered(stream.sender);
+        let receiver = self.world.node(self.host(flow.to));
+        let arrivals = stream.receiver.map_or(&[][..], |id| receiver.arrivals(id));
+        let (from, to) = (&self.clocks[flow.from], &self.clocks[flow.to]);
+        let both = offered.iter().zip(endings(offered, arrivals));
+        let datagram = |(offered, ending): (&source::Offered, source::Ending)| Datagram {
+            made: from.when(offered.made) - Instant::ZERO,
+            class: offered.class,
+            picture: offered.picture,
+            ending: match ending {
+                source::Ending::Delivered(at) => Ending::Delivered {
+                    at: to.when(at) - Instant::ZERO,
+                    age_ns: nanos(at - offered.made),
+                },
+                source::Ending::Dropped => Ending::Dropped,
+                source::Ending::Lost => Ending::Lost,
+                source::Ending::Open => Ending::Open,
+            },
+        };
+        both.map(datagram).collect()
+    }
+}
+
+impl stage::Stage for Stage {
+    fn start(&mut self, number: usize, flow: &Flow) {
         let local_port = self.ports[flow.from];
         self.ports[flow.from] += 1;
         let local = SocketAddr::new(address(flow.from), local_port);
@@ -175,8 +202,7 @@ impl Stage {
         });
     }
 
-    /// A flow ends.
-    pub(crate) fn stop(&mut self, number: usize, flow: &Flow) {
+    fn stop(&mut self, number: usize, flow: &Flow) {
         let host = self.host(flow.from);
         let receiver = self.host(flow.to);
         for stream in &mut self.streams[number] {
@@ -191,8 +217,7 @@ impl Stage {
         }
     }
 
-    /// Finds the streams of accepted connections.
-    pub(crate) fn meet(&mut self) {
+    fn meet(&mut self) {
         for node in 0..self.hosts.len() {
             let Some(handle) = self.hosts[node] else {
                 continue;
@@ -207,13 +232,7 @@ impl Stage {
         }
     }
 
-    /// Bytes that the applications of a flow have received.
-    pub(crate) fn goodput_bytes(&self, number: usize, flow: &Flow) -> u64 {
-        self.goodput_of_streams(number, flow).iter().sum()
-    }
-
-    /// Bytes that the applications of each stream have received.
-    pub(crate) fn goodput_of_streams(&self, number: usize, flow: &Flow) -> Vec<u64> {
+    fn goodput_of_streams(&self, number: usize, flow: &Flow) -> Vec<u64> {
         let sender = self.world.node(self.host(flow.from));
         let receiver = self.world.node(self.host(flow.to));
         let streams = self.streams[number].iter();
@@ -226,8 +245,7 @@ impl Stage {
         streams.map(of_stream).collect()
     }
 
-    /// Sums of a flow.
-    pub(crate) fn totals(&self, number: usize, flow: &Flow) -> Totals {
+    fn totals(&self, number: usize, flow: &Flow) -> Totals {
         let sender = self.world.node(self.host(flow.from));
         let receiver = self.world.node(self.host(flow.to));
         let mut totals = Totals {
@@ -270,8 +288,7 @@ impl Stage {
         totals
     }
 
-    /// The state of a flow's streams. Windows and rates are sums.
-    pub(crate) fn state(&self, number: usize, flow: &Flow) -> State {
+    fn state(&self, number: usize, flow: &Flow) -> State {
         let host = self.world.node(self.host(flow.from));
         let mut state = State::default();
         for stream in self.streams[number].iter().filter(|s| !s.is_stopped) {
@@ -282,8 +299,7 @@ impl Stage {
         state
     }
 
-    /// Round trips since the last sample: those of the transport, or those of pings over UDP.
-    pub(crate) fn round_trips(&mut self, number: usize, flow: &Flow) -> Vec<RoundTrip> {
+    fn round_trips(&mut self, number: usize, flow: &Flow) -> Vec<RoundTrip> {
         let now = self.world.now();
         let host = self.world.node(self.host(flow.from));
         let mut all = Vec::new();
@@ -310,9 +326,7 @@ impl Stage {
         all
     }
 
-    /// Round trips of a flow's datagrams, measured from their stamps by the clock of their sender. Only DCCP carries
-    /// stamps.
-    pub(crate) fn stamps(&self, number: usize, flow: &Flow) -> Vec<RoundTrip> {
+    fn stamps(&self, number: usize, flow: &Flow) -> Vec<RoundTrip> {
         let sender = self.world.node(self.host(flow.from));
         let mut pings = Vec::new();
         for stream in &self.streams[number] {
@@ -327,8 +341,7 @@ impl Stage {
         pings
     }
 
-    /// The datagrams of a flow's streams, if the flow records them.
-    pub(crate) fn datagrams(&self, number: usize, flow: &Flow) -> Vec<Vec<Datagram>> {
+    fn datagrams(&self, number: usize, flow: &Flow) -> Vec<Vec<Datagram>> {
         if !flow.sender.logs {
             return Vec::new();
         }
@@ -336,31 +349,7 @@ impl Stage {
         streams.map(|s| self.datagrams_of(flow, s)).collect()
     }
 
-    fn datagrams_of(&self, flow: &Flow, stream: &Stream) -> Vec<Datagram> {
-        let offered = self.world.node(self.host(flow.from)).offered(stream.sender);
-        let receiver = self.world.node(self.host(flow.to));
-        let arrivals = stream.receiver.map_or(&[][..], |id| receiver.arrivals(id));
-        let (from, to) = (&self.clocks[flow.from], &self.clocks[flow.to]);
-        let both = offered.iter().zip(endings(offered, arrivals));
-        let datagram = |(offered, ending): (&source::Offered, source::Ending)| Datagram {
-            made: from.when(offered.made) - Instant::ZERO,
-            class: offered.class,
-            picture: offered.picture,
-            ending: match ending {
-                source::Ending::Delivered(at) => Ending::Delivered {
-                    at: to.when(at) - Instant::ZERO,
-                    age_ns: nanos(at - offered.made),
-                },
-                source::Ending::Dropped => Ending::Dropped,
-                source::Ending::Lost => Ending::Lost,
-                source::Ending::Open => Ending::Open,
-            },
-        };
-        both.map(datagram).collect()
-    }
-
-    /// The reason why a stream of a flow ended before its stop.
-    pub(crate) fn broken(&self, number: usize, flow: &Flow) -> Option<String> {
+    fn broken(&self, number: usize, flow: &Flow) -> Option<String> {
         let host = self.world.node(self.host(flow.from));
         let running = self.streams[number].iter().filter(|s| !s.is_stopped);
         let reason = |stream: &Stream| match stream.sender {
@@ -371,6 +360,31 @@ impl Stage {
             FlowId::Tcp(_) | FlowId::Udp(_) => None,
         };
         running.into_iter().find_map(reason)
+    }
+
+    fn queue_packets(&mut self, direction: usize) -> u64 {
+        let link = self.world.link(self.direction(direction));
+        link.queue_len().0 as u64
+    }
+
+    fn link(&self, direction: usize) -> LinkStats {
+        let link = self.world.link(self.direction(direction));
+        LinkStats {
+            busy: link.busy_by(self.world.now()),
+            ..link.stats()
+        }
+    }
+
+    fn processor(&self, machine: &Machine) -> Option<Duration> {
+        Some(self.world.processor_time(self.node(machine.node)))
+    }
+
+    fn host_losses(&self, machine: &Machine) -> Option<HostLosses> {
+        Some(self.world.host_losses(self.node(machine.node)))
+    }
+
+    fn events(&self) -> Option<u64> {
+        Some(self.world.events())
     }
 }
 
@@ -439,11 +453,6 @@ fn answered_bytes(flow: &Flow, sender: &FlowSample) -> u64 {
         Source::Requests { .. } => sender.received_bytes,
         _ => 0,
     }
-}
-
-/// Adds to a sum. It becomes unknown with the first unknown part.
-fn add_known(sum: &mut Option<u64>, part: Option<u64>) {
-    *sum = sum.zip(part).map(|(sum, part)| sum + part);
 }
 
 /// Adds the state of one stream to that of its flow.

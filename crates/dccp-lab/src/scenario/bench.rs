@@ -4,8 +4,9 @@ use super::document::{Item, refuse, value};
 use super::keys::{BenchKeys, BenchKind, File, MeasureKeys};
 use super::measure::measure;
 use super::mistake::{Mistake, Mistakes};
-use super::plan::{Bench, Call, Network, Run};
+use super::plan::{Backend, Bench, Call, Network, Run};
 use super::values::{At, Size};
+use crate::metrics::Metric;
 use core::time::Duration;
 
 /// Sections that describe a network and its traffic.
@@ -38,6 +39,19 @@ impl BenchKind {
             Self::AckVector => &["kind", "window", "loss"],
         }
     }
+
+    /// The columns of its table, unless the scenario names others.
+    const fn metrics(self) -> &'static [Metric] {
+        match self {
+            Self::Sending => &[Metric::Operations, Metric::Cost],
+            Self::Checksum | Self::AckVector => &[
+                Metric::Operations,
+                Metric::Cost,
+                Metric::CostShare,
+                Metric::PacketCost,
+            ],
+        }
+    }
 }
 
 /// The run of a measurement, still without variables and seed.
@@ -61,14 +75,18 @@ pub(crate) fn measurement(
     let end = mistakes.check(duration(file));
     let defaults = MeasureKeys::default();
     let measure_keys = file.measure.as_ref().map_or(&defaults, |keys| &keys.value);
-    let measure = mistakes.check(measure(measure_keys, &[]))?;
+    let mut measure = mistakes.check(measure(measure_keys, &[]))?;
+    if measure.metrics.is_empty() {
+        measure.metrics = keys.kind.metrics().to_vec();
+    }
     Some(Run {
+        backend: Backend::Machine(bench?),
+        places: Vec::new(),
         cell: Vec::new(),
         drawn: Vec::new(),
         phase: None,
         repeat: 0,
         seed: 0,
-        bench: Some(bench?),
         network: Network::default(),
         flows: Vec::new(),
         end: end?,

@@ -61,6 +61,12 @@ fn has_window(flow: &Flow) -> bool {
     }
 }
 
+/// The MTU of the first link of a path: that of the sender's interface.
+pub(crate) fn first_mtu(network: &Network, path: &[usize]) -> Option<usize> {
+    let pair = path.windows(2).next()?;
+    link(network, pair[0], pair[1]).map(|(_, link)| link.mtu)
+}
+
 /// The link from one node to its neighbour, in this direction.
 fn link(network: &Network, from: usize, to: usize) -> Option<(&str, &LinkConfig)> {
     network.links.iter().find_map(|link| {

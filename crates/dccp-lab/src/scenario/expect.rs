@@ -1,12 +1,12 @@
-//! `[[assert]]` and `[[published]]`: what the results are expected to be.
+//! `[[assert]]`, `[[published]]` and `[[figure]]`: what the results are expected to be, and how pages show them.
 
 use super::keys::File;
 use super::mistake::{Mistake, Mistakes, Place};
-use super::more_keys::{AssertKeys, PublishedKeys};
+use super::more_keys::{AssertKeys, FigureKeys, PublishedKeys};
 use super::values::At;
 use crate::judge::check::{Context, comparison, expression};
 use crate::judge::token::Fault;
-use crate::judge::{Assertion, Expected, PublishedTable};
+use crate::judge::{Assertion, Expected, HeatFigure, PublishedTable};
 
 /// The share of repetitions that must agree with an assertion: four of five.
 const SHARE: f64 = 0.8;
@@ -26,7 +26,12 @@ pub(crate) fn expected(
     for keys in &file.published {
         published.push(mistakes.check(table(keys, &context, text)));
     }
+    let mut figures = Vec::new();
+    for keys in &file.figure {
+        figures.push(mistakes.check(figure(keys, &context, text)));
+    }
     Some(Expected {
+        figures: figures.into_iter().collect::<Option<_>>()?,
         assertions: assertions.into_iter().collect::<Option<_>>()?,
         published: published.into_iter().collect::<Option<_>>()?,
         axes: context.axes,
@@ -48,8 +53,8 @@ fn assertion(keys: &AssertKeys, context: &Context, text: &str) -> Result<Asserti
 
 fn table(keys: &PublishedKeys, context: &Context, text: &str) -> Result<PublishedTable, Mistake> {
     let value = expression(&keys.value, context).map_err(|f| mistake(f, &keys.value, text))?;
-    let rows = labels(&keys.rows, context)?;
-    let columns = labels(&keys.columns, context)?;
+    let rows = labels(&keys.rows, &keys.rows.place, context)?;
+    let columns = labels(&keys.columns, &keys.columns.place, context)?;
     let numbers = keys.numbers.value.clone();
     if numbers.len() != rows.len() || numbers.iter().any(|row| row.len() != columns.len()) {
         let what = format!(
@@ -74,15 +79,55 @@ fn table(keys: &PublishedKeys, context: &Context, text: &str) -> Result<Publishe
     })
 }
 
+fn figure(keys: &FigureKeys, context: &Context, text: &str) -> Result<HeatFigure, Mistake> {
+    let value = expression(&keys.value, context).map_err(|f| mistake(f, &keys.value, text))?;
+    let variable = |name: &String, place: &Place| -> Result<_, Mistake> {
+        Ok((name.clone(), labels(name, place, context)?))
+    };
+    let rows = variable(&keys.rows, &keys.rows.place)?;
+    let columns = variable(&keys.columns, &keys.columns.place)?;
+    if rows.0 == columns.0 {
+        let what = format!("{}: rows and columns must be two variables", rows.0);
+        return Err(Mistake::new(
+            &keys.columns.place,
+            what,
+            "name another variable",
+        ));
+    }
+    let mut by: Vec<(String, Vec<String>)> = Vec::new();
+    let is_used = |by: &[(String, Vec<String>)], name: &String| {
+        let mut used = [&rows, &columns].into_iter().chain(by);
+        used.any(|(used, _)| used == name)
+    };
+    for (name, place) in keys.by.iter().flat_map(At::items) {
+        if is_used(&by, name) {
+            let what = format!("{name}: the figure has this variable already");
+            return Err(Mistake::new(place, what, "leave it out here"));
+        }
+        by.push(variable(name, place)?);
+    }
+    let others = context.axes.iter().filter(|(name, _)| !is_used(&by, name));
+    let others: Vec<_> = others.cloned().collect();
+    // The variables that the file names stand last, so that their maps are beside each other.
+    let by = others.into_iter().chain(by).collect();
+    Ok(HeatFigure {
+        title: keys.title.clone(),
+        label: keys.label.clone().unwrap_or(keys.value.value.clone()),
+        value_text: keys.value.value.clone(),
+        value,
+        rows,
+        columns,
+        by,
+        best: keys.best.unwrap_or_default(),
+    })
+}
+
 /// The values of a variable.
-fn labels(variable: &At<String>, context: &Context) -> Result<Vec<String>, Mistake> {
-    let known = context
-        .axes
-        .iter()
-        .find(|(name, _)| *name == variable.value);
+fn labels(variable: &str, place: &Place, context: &Context) -> Result<Vec<String>, Mistake> {
+    let known = context.axes.iter().find(|(name, _)| name == variable);
     known.map(|(_, labels)| labels.clone()).ok_or_else(|| {
         let names: Vec<&str> = context.axes.iter().map(|(name, _)| name.as_str()).collect();
-        Mistake::unknown(&variable.place, "variable of the matrix", variable, &names)
+        Mistake::unknown(place, "variable of the matrix", variable, &names)
     })
 }
 

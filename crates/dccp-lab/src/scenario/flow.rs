@@ -125,6 +125,7 @@ pub(crate) fn flow(
         to,
         transport,
         law: law_text,
+        inputs: inputs(keys),
         kind: traffic.kind,
         sender: traffic.sender,
         receiver: traffic.receiver,

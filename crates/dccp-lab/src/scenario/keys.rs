@@ -1,7 +1,9 @@
 //! The keys of scenario files. The comments of this module are the text of `docs/scenario-keys.md`: a test
 //! generates that page from these types.
 
-use super::more_keys::{AssertKeys, DefineKeys, DrawKeys, ImportantKeys, PublishedKeys, QuickKeys};
+use super::more_keys::{
+    AssertKeys, DefineKeys, DrawKeys, FigureKeys, ImportantKeys, PublishedKeys, QuickKeys,
+};
 mod bench;
 mod trace;
 
@@ -79,6 +81,9 @@ pub(crate) struct File {
     /// Published tables, to be shown beside ours.
     #[serde(default)]
     pub(crate) published: Sections<PublishedKeys>,
+    /// Heat maps of the pages of results. Default: the pages choose their variables.
+    #[serde(default)]
+    pub(crate) figure: Sections<FigureKeys>,
     /// Values for `--quick`.
     #[expect(dead_code, reason = "`scale.rs` reads it as it stands in the file")]
     pub(crate) quick: Option<QuickKeys>,

@@ -13,7 +13,7 @@
 //! - `flow.rs`, `traffic.rs`: `[[flow]]` and its traffic.
 //! - `measure.rs`: `[measure]`, `[[phase]]`.
 //! - `bench.rs`: `[bench]`.
-//! - `expect.rs`: `[[assert]]`, `[[published]]`.
+//! - `expect.rs`: `[[assert]]`, `[[published]]`, `[[figure]]`.
 //! - [`plan`]: the result.
 //!
 //! `docs/scenarios.md` shows the format by example, `docs/scenario-keys.md` lists all keys.
@@ -29,6 +29,7 @@ mod draw;
 mod expect;
 mod flow;
 mod host;
+pub mod hosts;
 mod keys;
 mod link;
 mod matrix;
@@ -66,7 +67,7 @@ use matrix::Cell;
 use mistake::{Mistake, Mistakes, Place};
 use names::{Names, Values};
 use paths::PathError;
-use plan::{Flow, Network, Run};
+use plan::{Backend, Flow, Network, Run};
 use serde::Deserialize;
 use std::path::Path;
 use values::At;
@@ -148,16 +149,7 @@ impl Scenario {
 
     /// True if the cells measure this machine: they run one after the other, and their results vary.
     pub fn measures_this_machine(&self) -> bool {
-        self.runs.iter().any(|run| run.bench.is_some())
-    }
-
-    /// Where the cells run, as results say it.
-    pub(crate) fn backend(&self) -> &'static str {
-        if self.measures_this_machine() {
-            "machine"
-        } else {
-            "sim"
-        }
+        self.runs.iter().any(|run| run.bench().is_some())
     }
 
     /// Parses a text; `file` is its name in errors.
@@ -410,12 +402,13 @@ fn add_runs(
             mistakes.check(measure::check(&place, &phase, measure))?;
             last = last.max(phase.end);
             mistakes.check(runs.add(Run {
+                backend: Backend::default(),
+                places: Vec::new(),
                 cell: variables.cell.clone(),
                 drawn: variables.drawn.clone(),
                 phase: phase.name,
                 repeat,
                 seed,
-                bench: None,
                 network: network.clone(),
                 flows: phase.flows,
                 end: phase.end,
@@ -472,7 +465,7 @@ fn flows(
     }
     let hosts = network.hosts(&flows);
     host::are_hosts(&file.host, &network.nodes, &hosts, mistakes);
-    for ((flow, packet), keys) in flows.iter().zip(packets).zip(&file.flow) {
+    for ((flow, packet), keys) in flows.iter_mut().zip(packets).zip(&file.flow) {
         for (from, to) in [(flow.from, flow.to), (flow.to, flow.from)] {
             let path = paths::path(network, &hosts, from, to);
             let path = path.map_err(|error| no_path(keys, network, (from, to), &error));
@@ -482,6 +475,7 @@ fn flows(
             if from == flow.from {
                 let place = &keys.place;
                 mistakes.check(bottleneck::check(place, network, &path, flow, packet));
+                traffic::use_mtu(keys, bottleneck::first_mtu(network, &path), flow);
             }
         }
     }

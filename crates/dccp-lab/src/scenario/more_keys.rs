@@ -2,8 +2,8 @@
 //! `docs/scenario-keys.md`.
 
 use super::numbers::{Number, Share, Whole};
-use super::values::{At, Name};
-use crate::judge::Expectation;
+use super::values::{At, Name, OneOrMany};
+use crate::judge::{Best, Expectation};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -94,6 +94,38 @@ pub(crate) struct PublishedKeys {
     pub(crate) correlation: Option<Number<0, 1>>,
     /// The published claim that the correlation tests.
     pub(crate) claim: Option<Name>,
+}
+
+/// `[[figure]]`
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FigureKeys {
+    /// The title of the picture.
+    pub(crate) title: String,
+    /// The kind of the picture.
+    #[expect(dead_code, reason = "there is one kind, which deserializing checks")]
+    pub(crate) kind: FigureKind,
+    /// The value in a cell of the picture, as an expression.
+    pub(crate) value: At<String>,
+    /// The name of the value on the picture, with its unit. Default: the expression.
+    pub(crate) label: Option<String>,
+    /// The variable whose values are the rows.
+    pub(crate) rows: At<String>,
+    /// The variable whose values are the columns.
+    pub(crate) columns: At<String>,
+    /// The variables whose values have a map each. The maps of the last stand beside each other. Default: all others.
+    pub(crate) by: Option<At<OneOrMany<String>>>,
+    /// The cell of each map that is marked. Default: greatest.
+    pub(crate) best: Option<Best>,
+}
+
+/// The kind of a picture.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum FigureKind {
+    /// Heat maps.
+    Heat,
 }
 
 /// `important`

@@ -41,7 +41,7 @@ pub(crate) fn path(
 
 /// The next node on the path to another: by a route, else by the fewest links. Among equal paths, the link
 /// that comes first in the file decides.
-fn next(network: &Network, at: usize, to: usize) -> Option<usize> {
+pub(crate) fn next(network: &Network, at: usize, to: usize) -> Option<usize> {
     let route = network.routes.iter().find(|r| r.at == at && r.to == to);
     if let Some(route) = route {
         return Some(route.via);

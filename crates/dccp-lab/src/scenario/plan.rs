@@ -1,8 +1,10 @@
 //! Runs: names are resolved, quantities have units, random values are drawn. Only
 //! [`Scenario::parse`](super::Scenario::parse) makes them, so they cannot be invalid.
 
+use super::hosts::Place;
 use crate::metrics::Metric;
 use core::time::Duration;
+use dccp_historic::Inputs;
 use dccp_proto::{Config, Rate};
 use dccp_sim::machine::MachineConfig;
 use dccp_sim::queue::Limit;
@@ -13,9 +15,39 @@ use dccp_sim::{LinkConfig, Seed};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+/// Where a run takes place.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub enum Backend {
+    /// In the simulator, in virtual time.
+    #[default]
+    Sim,
+    /// On this machine, in network namespaces and in real time.
+    Live,
+    /// Between named machines, through `dccpmon serve`.
+    Hosts,
+    /// On this machine without a network: a measurement of the machine, by `[bench]`.
+    Machine(Bench),
+}
+
+impl Backend {
+    /// The name in results; on the command line, but for measurements, which a scenario decides.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sim => "sim",
+            Self::Live => "live",
+            Self::Hosts => "hosts",
+            Self::Machine(_) => "machine",
+        }
+    }
+}
+
 /// One run: one cell of the matrix, in one phase, with one seed.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Run {
+    /// Where it takes place.
+    pub backend: Backend,
+    /// The machines of nodes in a run on hosts; empty in others.
+    pub places: Vec<Place>,
     /// The variables of the matrix and their values.
     pub cell: Vec<(String, String)>,
     /// The variables that this repetition has drawn, and their values.
@@ -26,8 +58,6 @@ pub struct Run {
     pub repeat: u32,
     /// The seed of the world.
     pub seed: u64,
-    /// The measurement of this machine, in place of a network.
-    pub bench: Option<Bench>,
     /// Nodes and links.
     pub network: Network,
     /// The traffic between nodes.
@@ -41,7 +71,7 @@ pub struct Run {
 /// A measurement of this machine.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Bench {
-    /// The header checksum of a datagram, alone and within a whole sender and receiver.
+    /// The header checksum of a datagram, alone and within a whole sender.
     Checksum {
         /// Bytes of data.
         size: usize,
@@ -179,6 +209,8 @@ pub struct Flow {
     pub transport: Transport,
     /// The law of CCID 2 or TCP as text, if the scenario names one.
     pub law: Option<String>,
+    /// The inputs of the law. The settings of the transport contain them too.
+    pub inputs: Inputs,
     /// The role in summaries.
     pub kind: Kind,
     /// The application that sends.
@@ -270,6 +302,14 @@ impl Run {
         self.label() == name
             || (name.len() >= KEY_DIGITS_MIN && self.key().starts_with(name))
             || name.split(',').all(has)
+    }
+
+    /// The measurement of this machine, if the run is one.
+    pub const fn bench(&self) -> Option<Bench> {
+        match self.backend {
+            Backend::Machine(bench) => Some(bench),
+            Backend::Sim | Backend::Live | Backend::Hosts => None,
+        }
     }
 
     /// The number of connections.

@@ -14,7 +14,7 @@ Where a list is expected, a single value may stand for a list of one.
 ";
 
 /// The sections, in the order of the page. The first is the file itself.
-const SECTIONS: [&str; 23] = [
+const SECTIONS: [&str; 24] = [
     "File",
     "BenchKeys",
     "Topology",
@@ -37,12 +37,13 @@ const SECTIONS: [&str; 23] = [
     "LinkUtilKeys",
     "AssertKeys",
     "PublishedKeys",
+    "FigureKeys",
     "QuickKeys",
 ];
 
 const METRICS_HEAD: &str = "
 ## Metrics of expressions
-Expressions of `[[assert]]` and `[[published]]` can name these values. Those with a span also exist for a part of the run: `goodput(x, 10s..20s)`.
+Expressions of `[[assert]]`, `[[published]]` and `[[figure]]` can name these values. Those with a span also exist for a part of the run: `goodput(x, 10s..20s)`.
 `queue('neck back')` is of the way back of a link.
 
 | metric | unit | span |

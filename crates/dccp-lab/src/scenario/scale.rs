@@ -3,12 +3,12 @@
 use super::document::{Item, Key, entries, value};
 use super::mistake::{Mistake, Mistakes};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use toml::Spanned;
 use toml::de::DeValue;
 
 /// The size of an experiment.
-#[derive(Serialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
     /// As the file says.
@@ -16,6 +16,16 @@ pub enum Scale {
     Full,
     /// With the values of `[quick]`.
     Quick,
+}
+
+impl Scale {
+    /// The word for it in results: `full` or `quick`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Quick => "quick",
+        }
+    }
 }
 
 /// The section's name.

@@ -2,7 +2,7 @@
 
 use super::keys::{FlowKeys, FlowKind, LateChoice};
 use super::mistake::{Mistake, Place};
-use super::plan::Kind;
+use super::plan::{self, Flow, Kind};
 use super::values::{Amount, At, LinkRate, Shape, Transport};
 use core::time::Duration;
 use dccp_proto::Rate;
@@ -10,7 +10,9 @@ use dccp_sim::Stream;
 use dccp_sim::source::{App, Frames, Ring, Source, Spread, Stamp};
 
 /// Bytes of a datagram unless the file says otherwise: what TCP has in packets of 1500 bytes.
-const SIZE: usize = 1460;
+const SIZE: usize = 1500 - IP_AND_TCP;
+/// Bytes of the headers of IP and TCP.
+const IP_AND_TCP: usize = 40;
 /// The same for DCCP: what fits a packet of 1500 bytes with any options.
 const DCCP_SIZE: usize = 1444;
 const PING_SIZE: usize = 64;
@@ -158,6 +160,18 @@ fn bulk(keys: &FlowKeys, len: usize) -> Traffic {
         .amount
         .map_or(ENDLESS, |bytes| bytes.0.div_ceil(len as u64));
     Traffic::new(Kind::Bulk, len, Source::Bulk { len, count })
+}
+
+/// A DCCP flow knows the MTU of its interface. Unless the file says otherwise, its bulk data fill the packets.
+pub(crate) fn use_mtu(keys: &FlowKeys, mtu: Option<usize>, flow: &mut Flow) {
+    let (plan::Transport::Dccp(config), Some(mtu)) = (&mut flow.transport, mtu) else {
+        return;
+    };
+    config.mtu = mtu;
+    if flow.kind == Kind::Bulk && keys.size.is_none() {
+        // The path's packet size bounds a datagram.
+        flow.sender.source = bulk(keys, mtu.saturating_sub(IP_AND_TCP)).sender.source;
+    }
 }
 
 /// The time of a datagram at a rate. A nanosecond is the step of the simulator's clock.

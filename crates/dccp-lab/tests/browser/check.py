@@ -1,11 +1,13 @@
-"""Checks pages of `dccplab report` in a browser: check.py BROWSER PAGE…
+"""Checks pages of `dccplab report` and `reproduce` in a browser: check.py BROWSER PAGE…
 
-Each page: no message in the console, no request, pictures and tables with and without scripts, zoom by buttons,
-keys and mouse, cursors in step, printing, a narrow window, and axe's rules in light and in dark.
+Each page: no message in the console, no request, links to files that exist, tables with and without scripts, printing,
+a narrow window, and axe's rules in light and in dark. A page with charts: zoom by buttons, keys and mouse, cursors in
+step, pictures without scripts and on paper.
 """
 
 import pathlib
 import sys
+import urllib.parse
 from contextlib import contextmanager
 
 from axe_playwright_python.sync_playwright import Axe
@@ -35,6 +37,10 @@ def opened(browser, path: pathlib.Path, **options):
     context.close()
 
 
+def has_charts(page: Page) -> bool:
+    return page.locator("figure.series").count() > 0
+
+
 def shown_range(page: Page) -> tuple[float, float]:
     output = page.locator(".range").first
     return float(output.get_attribute("data-from")), float(output.get_attribute("data-to"))
@@ -46,6 +52,13 @@ def first_chart(page: Page):
     figure.scroll_into_view_if_needed()
     page.locator("figure.is-live").first.wait_for()
     return figure
+
+
+def unfold(page: Page) -> None:
+    if has_charts(page):
+        first_chart(page)
+    else:
+        page.evaluate(UNFOLD)
 
 
 def check_zoom(page: Page) -> None:
@@ -98,16 +111,22 @@ def check_keyboard(page: Page) -> None:
     check(all(b - a <= 1 for a, b in zip(levels, levels[1:])), f"headings in order: {levels}")
     lone = "all => all.filter(th => !th.hasAttribute('scope') && !th.closest('.u-legend')).length"
     check(page.locator("th").evaluate_all(lone) == 0, "table headings have a scope")
+    folder = pathlib.Path(urllib.parse.unquote(urllib.parse.urlparse(page.url).path)).parent
+    for target in page.locator("a").evaluate_all("all => all.map(a => a.getAttribute('href'))"):
+        exists = target.startswith("#") or (folder / urllib.parse.unquote(target)).is_file()
+        check(exists, f"a link leads to a place: {target}")
     unnamed = "all => all.filter(svg => svg.getAttribute('role') !== 'img' || !svg.getAttribute('aria-label')).length"
     check(page.locator("svg").evaluate_all(unnamed) == 0, "pictures have names")
 
 
 def check_without_scripts(page: Page) -> None:
     check(page.locator(".live").count() == 0, "no script runs")
+    check(page.locator("section > .wide table").first.is_visible(), "a table is visible")
+    if not has_charts(page):
+        return
     for name in ["svg", "table"]:
         check(page.locator(name).count() >= 5, f"several {name}")
     check(page.locator("section svg").first.is_visible(), "a picture is visible")
-    check(page.locator("section > .wide table").first.is_visible(), "a table is visible")
     part = page.locator("details.part:has(.still)").first
     if part.get_attribute("open") is None:
         part.locator("summary").first.click()
@@ -115,6 +134,12 @@ def check_without_scripts(page: Page) -> None:
 
 
 def check_paper(page: Page) -> None:
+    if not has_charts(page):
+        page.emulate_media(media="print")
+        check(not page.locator("nav").is_visible(), "paper has no navigation")
+        check(page.locator("section > .wide table").first.is_visible(), "paper has the table")
+        page.emulate_media(media="screen")
+        return
     first_chart(page)
     page.emulate_media(media="print")
     figure = page.locator("figure.is-live").first
@@ -124,13 +149,13 @@ def check_paper(page: Page) -> None:
 
 
 def check_narrow(page: Page) -> None:
-    first_chart(page)
+    unfold(page)
     width = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
     check(width[0] <= width[1], f"a narrow page does not scroll sideways: {width}")
 
 
 def check_rules(page: Page, scheme: str) -> None:
-    first_chart(page)
+    unfold(page)
     results = Axe().run(page)
     bad = [rule for rule in results.response["violations"] if rule["impact"] in ("serious", "critical")]
     for rule in bad:
@@ -147,7 +172,8 @@ def main() -> None:
         for path in (pathlib.Path(path).resolve() for path in paths):
             with opened(browser, path) as page:
                 check_keyboard(page)
-                check_zoom(page)
+                if has_charts(page):
+                    check_zoom(page)
                 check_paper(page)
             with opened(browser, path, java_script_enabled=False) as page:
                 check_without_scripts(page)

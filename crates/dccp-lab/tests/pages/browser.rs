@@ -1,6 +1,6 @@
 //! How a browser shows pages, with scripts and without: `tests/browser/check.py` says what is checked.
 
-use crate::{document, file, judged, page, result, text};
+use crate::{document, file, judged, page, reproduction, result, text};
 use dccp_dev::{python, shell};
 use std::fs;
 use std::process::Command;
@@ -30,6 +30,7 @@ fn browser_shows_pages_with_and_without_scripts() {
             "/tests/browser/check.py"
         ))
         .args([&browser, &report, &compared])
+        .args(["index.html", "e25-no-data-arrives.html"].map(|name| reproduction().join(name)))
         .output()
         .expect("Python starts");
     let said = String::from_utf8_lossy(&output.stdout);

@@ -4,6 +4,7 @@ mod browser;
 mod large;
 mod mistakes;
 mod parts;
+mod reproduced;
 
 use serde_json::{Value, json};
 use std::fs;
@@ -64,6 +65,33 @@ fn judged() -> PathBuf {
     let path = file("judged.json");
     fs::write(&path, document.to_string()).expect("a file");
     path
+}
+
+/// The folder of a small reproduction: one experiment that was run, and the stored result of another.
+fn reproduction() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let folder = file("reproduction");
+        let _ = fs::remove_dir_all(&folder);
+        let quick = folder.join("quick");
+        fs::create_dir_all(&quick).expect("a folder");
+        let assertion = |claim: &str, says: &str, mark: &str, share: f64| {
+            json!({ "claim": claim, "kind": "order", "says": says, "that": "1 < 2", "artefact": null, "mark": mark,
+                "share": share, "repetitions": 2, "holds_for_means": true, "groups": [], "problem": null })
+        };
+        let stored = json!({
+            "record": { "scale": "quick" },
+            "cells": [{ "duration_ns": 120_000_000_000_u64, "error": null }],
+            "assertions": [
+                assertion("C01", "single Reno is slowest", "holds", 0.9),
+                assertion("C02", "single Reno is the least stable", "fails", 0.5),
+            ],
+        });
+        fs::write(quick.join("e01-throughput.json"), stored.to_string()).expect("a result");
+        let output = dccplab(&["reproduce", "e25", "--quick", "--out", text(&folder)]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        quick
+    })
 }
 
 /// Writes a page and returns its text.

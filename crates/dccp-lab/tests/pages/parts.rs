@@ -5,7 +5,7 @@ use roxmltree::{Document, Node, ParsingOptions};
 use serde_json::json;
 use std::fs;
 
-fn parse(page: &str) -> Document<'_> {
+pub(crate) fn parse(page: &str) -> Document<'_> {
     let options = ParsingOptions {
         allow_dtd: true,
         ..ParsingOptions::default()
@@ -13,18 +13,18 @@ fn parse(page: &str) -> Document<'_> {
     Document::parse_with_options(page, options).expect("a well-formed page")
 }
 
-fn named<'a>(document: &'a Document<'_>, name: &str) -> Vec<Node<'a, 'a>> {
+pub(crate) fn named<'a>(document: &'a Document<'_>, name: &str) -> Vec<Node<'a, 'a>> {
     let nodes = document.descendants();
     nodes.filter(|node| node.has_tag_name(name)).collect()
 }
 
-fn words(node: Node<'_, '_>) -> String {
+pub(crate) fn words(node: Node<'_, '_>) -> String {
     let texts = node.descendants().filter(Node::is_text);
     texts.filter_map(|node| node.text()).collect()
 }
 
 /// The text of the section with a heading.
-fn section(document: &Document<'_>, heading: &str) -> String {
+pub(crate) fn section(document: &Document<'_>, heading: &str) -> String {
     let sections = named(document, "section");
     let is_it = |node: &&Node<'_, '_>| {
         let first = node.first_element_child();
@@ -217,4 +217,57 @@ fn comparison_shows_differences_with_their_spread() {
         html.contains("A: major") && html.contains("B: major"),
         "curves of both"
     );
+}
+
+#[test]
+fn scenario_chooses_its_heat_maps() {
+    let mut document = document();
+    let scenario = document["record"]["scenario"].as_str().expect("a scenario");
+    let figure = "\n[[figure]]\nkind = \"heat\"\ntitle = \"Fairness of pairs\"\nvalue = \"fairness\"\n\
+        rows = \"major\"\ncolumns = \"cross\"\nbest = \"least\"\n";
+    document["record"]["scenario"] = json!(format!("{scenario}{figure}"));
+    let path = file("figure.json");
+    fs::write(&path, document.to_string()).expect("a file");
+    let (_, html) = page("figure.html", &[text(&path)]);
+    let page = parse(&html);
+    let maps = section(&page, "Heat maps");
+    assert!(maps.contains("Fairness of pairs"), "{maps}");
+    assert!(
+        maps.contains("The star marks the least value of each map."),
+        "{maps}"
+    );
+    // In the picture one of its cells, the legend, and the cell of the table.
+    assert_eq!(maps.matches('★').count(), 3, "{maps}");
+    assert!(!maps.contains("asymmetry"), "{maps}");
+}
+
+#[test]
+fn third_variable_makes_maps_beside_each_other() {
+    let mut document = document();
+    let record = document["record"].as_object_mut().expect("an object");
+    record.remove("scenario");
+    let values = [
+        ("20Mbit", "1"),
+        ("20Mbit", "4"),
+        ("100Mbit", "1"),
+        ("100Mbit", "4"),
+    ];
+    for (n, cell) in document["cells"]
+        .as_array_mut()
+        .expect("cells")
+        .iter_mut()
+        .enumerate()
+    {
+        let (rate, streams) = values[n % 4];
+        let law = ["bic", "cubic", "reno"][n / 4];
+        cell["variables"] = json!({ "law": law, "rate": rate, "streams": streams });
+    }
+    let path = file("multiples.json");
+    fs::write(&path, document.to_string()).expect("a file");
+    let (_, html) = page("multiples.html", &[text(&path)]);
+    let page = parse(&html);
+    let maps = section(&page, "Heat maps");
+    assert!(maps.contains("columns: streams, rows: rate"), "{maps}");
+    assert_eq!(maps.matches('★').count(), 3 + 1 + 3, "{maps}");
+    assert_eq!(maps.matches("cubic").count(), 1 + 2, "{maps}");
 }

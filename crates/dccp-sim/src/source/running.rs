@@ -6,9 +6,9 @@ use core::f64::consts::TAU;
 use core::time::Duration;
 use dccp_proto::{Instant, Rate};
 
-/// A source at work.
+/// A source at work. The simulator's hosts use it, and live runs of the lab in real time.
 #[derive(Clone, Debug)]
-pub(crate) struct RunningSource {
+pub struct RunningSource {
     source: Source,
     stamps: bool,
     stream: Stream,
@@ -30,7 +30,7 @@ pub(crate) struct RunningSource {
 
 impl RunningSource {
     /// Starts at the moment when the connection opened.
-    pub(crate) fn new(app: &App, opened: Instant) -> Self {
+    pub fn new(app: &App, opened: Instant) -> Self {
         let mut stream = app.random.clone();
         let source = app.source.clone();
         let (first, on_until) = match &source {
@@ -64,18 +64,18 @@ impl RunningSource {
     }
 
     /// Whether it always has more, as fast as the transport takes it.
-    pub(crate) fn is_greedy(&self) -> bool {
+    pub fn is_greedy(&self) -> bool {
         matches!(self.source, Source::Bulk { .. })
     }
 
     /// When the next datagram is there; `None` if there is none any more.
-    pub(crate) fn next_at(&self) -> Option<Instant> {
+    pub fn next_at(&self) -> Option<Instant> {
         self.next
     }
 
     /// The next datagram, if it is there by `now`, on a path with this maximum packet size.
     #[inline]
-    pub(crate) fn poll(&mut self, now: Instant, mps: usize) -> Option<Datagram> {
+    pub fn poll(&mut self, now: Instant, mps: usize) -> Option<Datagram> {
         let due = self.next.filter(|&at| at <= now)?;
         self.give(due, now, mps)
     }
@@ -115,7 +115,7 @@ impl RunningSource {
     }
 
     /// Takes `bytes` that may belong to an answer.
-    pub(crate) fn on_received(&mut self, now: Instant, bytes: usize) {
+    pub fn on_received(&mut self, now: Instant, bytes: usize) {
         if self.awaited == 0 || self.next.is_none() {
             return;
         }

@@ -41,7 +41,7 @@ impl Stamp {
     }
 
     /// The stamp of a datagram, if it is long enough for one.
-    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+    pub fn read(bytes: &[u8]) -> Option<Self> {
         let (number, rest) = bytes.split_first_chunk()?;
         let (made, rest) = rest.split_first_chunk()?;
         Some(Self {
@@ -52,7 +52,7 @@ impl Stamp {
     }
 
     /// How old it is.
-    pub(crate) fn delay(self, now: Instant) -> Delay {
+    pub fn delay(self, now: Instant) -> Delay {
         Delay {
             at: now,
             age: now - self.made,

@@ -18,6 +18,8 @@ use std::sync::Mutex;
 
 /// Connections that the system holds before they are accepted.
 const BACKLOG: i32 = 64;
+/// Blocks that one call of the system writes or reads.
+const BLOCKS: usize = 2;
 /// The longest time for opening a connection.
 const CONNECT: Duration = Duration::from_secs(5);
 /// The time between two looks at data that wait in the kernel.
@@ -32,7 +34,7 @@ pub(crate) struct TcpFlow {
     stream: TcpStream,
     /// Bytes of a block.
     length: usize,
-    /// The block that arrives, and how much of it has arrived.
+    /// Memory for blocks that arrive, and how much of it is filled. The first byte begins a block.
     incoming: Mutex<(Vec<u8>, usize)>,
     /// The rest of a block that the kernel did not take.
     outgoing: Mutex<Vec<u8>>,
@@ -56,7 +58,7 @@ impl TcpFlow {
         Ok(Self {
             stream,
             length,
-            incoming: Mutex::new((vec![0; length], 0)),
+            incoming: Mutex::new((vec![0; length * BLOCKS], 0)),
             outgoing: Mutex::default(),
             taken: AtomicU64::new(0),
         })
@@ -91,20 +93,18 @@ impl Flow for TcpFlow {
         }
         let until = clock::now() + LOOK;
         let mut begun = 0;
-        for block in run.datagrams() {
-            let taken = match self.write(block) {
+        for blocks in run.bytes.chunks(run.length * BLOCKS) {
+            let taken = match self.write(blocks) {
                 Ok(taken) => taken,
                 // The next call returns the error again.
                 Err(_) if begun > 0 => break,
                 Err(e) => return Err(e),
             };
-            if taken == 0 {
-                break;
-            }
-            begun += 1;
+            let started = taken.div_ceil(run.length);
+            begun += started;
             // A block that has begun must be completed before the next one.
-            rest.extend_from_slice(block.get(taken..).unwrap_or_default());
-            if !rest.is_empty() || clock::now() >= until {
+            rest.extend_from_slice(&blocks[taken..started * run.length]);
+            if taken < blocks.len() || clock::now() >= until {
                 break;
             }
         }
@@ -114,9 +114,8 @@ impl Flow for TcpFlow {
 
     fn recv(&self, sink: Sink<'_>) -> Result<(), FlowError> {
         let mut incoming = lock(&self.incoming);
-        let (block, filled) = &mut *incoming;
-        let room = block.get_mut(*filled..).unwrap_or_default();
-        match (&self.stream).read(room) {
+        let (memory, filled) = &mut *incoming;
+        match (&self.stream).read(&mut memory[*filled..]) {
             Ok(0) => {
                 // The peer waits for this.
                 let _ = self.stream.shutdown(Shutdown::Write);
@@ -126,15 +125,18 @@ impl Flow for TcpFlow {
             Err(e) if is_time_out(&e) => return Ok(()),
             Err(e) => return Err(FlowError(e.to_string())),
         }
-        if *filled == self.length {
-            *filled = 0;
-            let packet = Packet {
-                bytes: block,
-                arrived: clock::now(),
+        if *filled >= self.length {
+            let arrived = clock::now();
+            let blocks = memory[..*filled].chunks_exact(self.length);
+            sink(&mut blocks.map(|bytes| Packet {
+                bytes,
+                arrived,
                 waited: None,
                 is_marked: false,
-            };
-            sink(&mut core::iter::once(packet));
+            }));
+            let rest = *filled % self.length;
+            memory.copy_within(*filled - rest..*filled, 0);
+            *filled = rest;
         }
         Ok(())
     }

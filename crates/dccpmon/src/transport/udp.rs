@@ -23,6 +23,9 @@ use std::sync::Mutex;
 
 /// Bytes of a UDP header.
 const UDP_HEADER: u64 = 8;
+/// If datagrams follow each other faster than this, the receiver does not sleep between them. On the same host the sender
+/// would have to wake it for each of them.
+const WATCH: Duration = Duration::from_micros(10);
 
 /// One end of a flow over UDP.
 pub(crate) struct UdpFlow {
@@ -50,6 +53,10 @@ struct Incoming {
     times: KernelTimes,
     /// The source of the last arrival time.
     last: Option<StampSource>,
+    /// When the last datagram was read.
+    read_at: Instant,
+    /// Until then, the receiver looks again and again for the next datagram, and does not sleep.
+    watch_until: Instant,
 }
 
 impl UdpFlow {
@@ -89,6 +96,8 @@ impl UdpFlow {
                 memory: vec![0; LEN_MAX],
                 times,
                 last: None,
+                read_at: Instant::ZERO,
+                watch_until: Instant::ZERO,
             }),
             stamps: Mutex::default(),
             sent: AtomicU64::new(0),
@@ -183,12 +192,25 @@ impl Flow for UdpFlow {
             memory,
             times,
             last,
+            read_at,
+            watch_until,
         } = &mut *incoming;
-        let (length, stamp) = match recv_stamped(&self.socket, memory) {
+        let received = loop {
+            let waits = clock::now() >= *watch_until;
+            match recv_stamped(&self.socket, memory, waits) {
+                Err(e) if !waits && is_time_out(&e) => core::hint::spin_loop(),
+                outcome => break outcome,
+            }
+        };
+        let (length, stamp) = match received {
             Ok(received) => received,
             Err(e) if is_time_out(&e) => return Ok(()),
             Err(e) => return Err(failure(&e)),
         };
+        let now = clock::now();
+        if now - core::mem::replace(read_at, now) < WATCH {
+            *watch_until = now + WATCH;
+        }
         let (arrived, source) = times.arrival(stamp);
         if last.replace(source) != Some(source) {
             let mut stamps = lock(&self.stamps);

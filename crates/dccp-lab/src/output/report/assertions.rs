@@ -43,7 +43,7 @@ pub(super) fn fill(section: &mut Section, source: &Source) {
 }
 
 fn of_groups(assertion: &Value) -> Table {
-    let headings = ["where", "left side", "right side", "draws", "held"];
+    let headings = ["where", "left side", "right side", "repetitions", "held"];
     let mut table = Table::numbers("Both sides of the comparison", &headings);
     for group in each(&assertion["groups"]) {
         let pairs = group["where"].as_object().into_iter().flatten();
@@ -54,7 +54,7 @@ fn of_groups(assertion: &Value) -> Table {
             dash(&pairs.join(", ")),
             number(&group["left"]),
             number(&group["right"]),
-            group["draws"].to_string(),
+            assertion["repetitions"].to_string(),
             group["held"].to_string(),
         ]);
     }

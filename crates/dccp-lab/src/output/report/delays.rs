@@ -1,7 +1,7 @@
 //! Distributions of round trips, pings and ages.
 
 use super::super::read::{each, number, text};
-use super::groups::Group;
+use super::groups::{Group, sample_words};
 use super::{Source, short};
 use crate::metrics::QUANTILES;
 use dccp_plot::{Cdf, Distribution, Scale};
@@ -34,6 +34,12 @@ pub(super) fn fill(section: &mut Section, source: &Source) {
     for (key, heading, label) in KINDS {
         let curves = curves(&groups, key);
         if !curves.is_empty() {
+            if is_empty && groups.iter().any(|group| group.cells.len() > 1) {
+                section.text(&format!(
+                    "Of each cell, {} is shown.",
+                    sample_words(&groups)
+                ));
+            }
             is_empty = false;
             section.heading(heading);
             add(section, heading, label, &curves);
@@ -47,7 +53,7 @@ pub(super) fn fill(section: &mut Section, source: &Source) {
 /// The name of a flow of a cell, and its distribution.
 pub(super) type Curve<'a> = (String, &'a Value);
 
-/// The distributions of a kind: those of the first repetition of each cell.
+/// The distributions of a kind: those of one repetition of each cell.
 fn curves<'a>(groups: &[Group<'a>], key: &str) -> Vec<Curve<'a>> {
     let mut curves = Vec::new();
     for group in groups {

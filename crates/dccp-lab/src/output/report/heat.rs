@@ -1,13 +1,22 @@
-//! Heat maps: fairness and asymmetry of pairs, or goodput over two variables.
+//! Heat maps: those that the scenario describes; else fairness and asymmetry of pairs, or goodput over two variables.
 
-use super::super::read::{each, number};
-use super::groups::{Group, mean};
+use super::super::read::number;
+use super::groups::{Group, goodput, mean};
+use super::multiples::{Axes, MAPS_MAX, add_figure, add_multiples, shades_of};
 use super::{Source, short};
+use crate::judge::{Best, HeatTable};
 use dccp_plot::{HeatMap, Shades};
 use dccp_report::{Section, Table};
 use serde_json::Value;
 
 pub(super) fn fill(section: &mut Section, source: &Source) {
+    let figures = source.scenario.as_ref().map(|s| &s.expected.figures[..]);
+    if let Ok(figures @ [_, ..]) = figures {
+        for figure in figures {
+            add_figure(section, figure, source.cells());
+        }
+        return;
+    }
     let groups = source.groups();
     let variables = source.variables();
     if let Some((rows, columns)) = pair(&variables, &groups) {
@@ -61,12 +70,16 @@ struct Matrix<'a, 'g> {
     x: &'a str,
     rows: Vec<&'g str>,
     columns: Vec<&'g str>,
+    /// Other variables with several values.
+    others: Vec<&'a str>,
     /// The groups with the same other variables and phase, and the name of these.
     slices: Vec<(String, Vec<&'a Group<'g>>)>,
 }
 
 impl<'a, 'g> Matrix<'a, 'g> {
-    fn new(y: &'a str, x: &'a str, variables: &[String], groups: &'a [Group<'g>]) -> Self {
+    fn new(y: &'a str, x: &'a str, variables: &'a [String], groups: &'a [Group<'g>]) -> Self {
+        let varied = varied(variables, groups).into_iter();
+        let varied = varied.filter(|name| *name != y && *name != x).collect();
         let others = variables.iter().filter(|name| *name != y && *name != x);
         let others: Vec<&String> = others.collect();
         let mut slices: Vec<(String, Vec<&Group<'g>>)> = Vec::new();
@@ -90,6 +103,7 @@ impl<'a, 'g> Matrix<'a, 'g> {
             x,
             rows: if is_pair { columns.clone() } else { rows },
             columns,
+            others: varied,
             slices,
         }
     }
@@ -145,27 +159,57 @@ impl<'a, 'g> Matrix<'a, 'g> {
         (values, is_mirrored)
     }
 
+    /// One map, or several beside each other if other variables have several values.
     fn add_goodput(&self, section: &mut Section) {
-        let maps: Vec<_> = (self.slices.iter())
-            .map(|(name, groups)| (name, self.cells(groups, &goodput)))
-            .collect();
-        let all = maps
-            .iter()
-            .flat_map(|(_, values)| values)
-            .flatten()
-            .flatten();
-        let most = all.copied().fold(0.0, f64::max);
-        for (name, values) in maps {
-            let caption = ["goodput of all flows together", name];
-            let caption = caption.into_iter().filter(|part| !part.is_empty());
-            let caption = caption.collect::<Vec<_>>().join(": ");
-            let mut map = self.map(caption, "goodput, Mbit/s", values);
-            map.shades = Shades::Sequential {
-                from: 0.0,
-                to: if most > 0.0 { most } else { 1.0 },
-            };
+        let maps = self.slices.iter().map(|(_, groups)| {
+            let values = self.cells(groups, &goodput);
+            HeatTable {
+                name: self.name(groups),
+                best: Best::Greatest.of(&values),
+                values,
+            }
+        });
+        let maps: Vec<HeatTable> = maps.collect();
+        let caption = "goodput of all flows together";
+        let label = "goodput, Mbit/s";
+        if let [one] = &maps[..] {
+            let shades = shades_of(&maps);
+            let mut map = self.map(caption.to_owned(), label, one.values.clone());
+            map.shades = shades;
             map.add_to(section);
+            return;
         }
+        let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        let axes = Axes {
+            rows: (self.y.to_owned(), owned(&self.rows)),
+            columns: (self.x.to_owned(), owned(&self.columns)),
+        };
+        section.text("The star marks the greatest value of each map.");
+        let shades = shades_of(&maps);
+        let parts = maps.chunks(MAPS_MAX);
+        let count = parts.len();
+        for (n, maps) in parts.enumerate() {
+            let caption = match count {
+                1 => caption.to_owned(),
+                _ => format!("{caption}, picture {} of {count}", n + 1),
+            };
+            add_multiples(section, &caption, label, &axes, maps, shades);
+        }
+    }
+
+    /// The values that distinguish a slice from the others.
+    fn name(&self, groups: &[&Group<'_>]) -> String {
+        let values = |group: &Group<'_>| {
+            let values = self
+                .others
+                .iter()
+                .map(|name| group.variable(name).to_owned());
+            let values = values.chain([group.phase().to_owned()]);
+            values.filter(|value| !value.is_empty()).collect::<Vec<_>>()
+        };
+        groups
+            .first()
+            .map_or_else(String::new, |group| values(group).join(", "))
     }
 
     /// The mean of a value over the repetitions of each cell.
@@ -206,16 +250,6 @@ impl<'a, 'g> Matrix<'a, 'g> {
     }
 }
 
-/// In Mbit/s.
-fn goodput(summary: &Value) -> Option<f64> {
-    let of_flow = |flow: &Value| {
-        let after = number(&flow["throughput_after_discard_bps"]);
-        after.or(number(&flow["throughput_bps"]))
-    };
-    let flows: Vec<f64> = each(&summary["flows"]).filter_map(of_flow).collect();
-    (!flows.is_empty()).then(|| flows.iter().sum::<f64>() / 1e6)
-}
-
 /// A heat map and its numbers.
 pub(super) struct Map {
     pub(super) caption: String,
@@ -254,24 +288,6 @@ impl Map {
             shades: self.shades,
         };
         section.figure(&self.caption, &map.to_svg(), &table);
-    }
-}
-
-/// Colours that suit both tables.
-pub(super) fn shades_of_both(a: &[Vec<Option<f64>>], b: &[Vec<Option<f64>>]) -> Shades {
-    let values = a.iter().chain(b).flatten().flatten().copied();
-    let (low, high) = values.fold((0.0_f64, 0.0_f64), |(low, high), value| {
-        (low.min(value), high.max(value))
-    });
-    if low < 0.0 {
-        return Shades::Diverging {
-            middle: 0.0,
-            reach: high.max(-low),
-        };
-    }
-    Shades::Sequential {
-        from: 0.0,
-        to: if high > 0.0 { high } else { 1.0 },
     }
 }
 
@@ -325,24 +341,5 @@ mod tests {
         // The first column is `fast`.
         assert_eq!(values, [[None, Some(-0.4)], [Some(0.5), None]]);
         assert!(!is_mirrored);
-    }
-
-    #[test]
-    fn shades_suit_the_sign() {
-        let table = |values: &[f64]| vec![values.iter().map(|v| Some(*v)).collect::<Vec<_>>()];
-        let shades = shades_of_both(&table(&[0.2, 0.7]), &table(&[-0.9]));
-        let around_zero = Shades::Diverging {
-            middle: 0.0,
-            reach: 0.9,
-        };
-        assert_eq!(shades, around_zero);
-        let shades = shades_of_both(&table(&[200.0]), &table(&[450.0]));
-        assert_eq!(
-            shades,
-            Shades::Sequential {
-                from: 0.0,
-                to: 450.0
-            }
-        );
     }
 }

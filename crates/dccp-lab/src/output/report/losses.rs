@@ -3,6 +3,7 @@
 use super::super::read::number;
 use super::Source;
 use super::delays::name_of;
+use super::groups::sample_words;
 use dccp_plot::{Bar, Bars};
 use dccp_report::{Section, Table};
 use serde_json::Value;
@@ -38,10 +39,11 @@ pub(super) fn fill(section: &mut Section, source: &Source) {
         .iter()
         .filter(|(_, flow)| places(flow).iter().any(|n| *n > 0.0))
         .collect();
-    section.text(
+    section.text(&format!(
         "Lost are the datagrams that the sender's transport declared lost; with UDP and CCIDs 3 and 4, those that the \
-         receiver misses. Of each cell, its first repetition counts.",
-    );
+         receiver misses. Of each cell, {} counts.",
+        sample_words(&groups)
+    ));
     if lossy.is_empty() {
         section
             .absent("No flow lost a datagram, so there is no picture.")

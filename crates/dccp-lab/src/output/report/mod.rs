@@ -8,21 +8,26 @@ mod compare;
 mod delays;
 mod groups;
 mod heat;
+mod index;
 mod losses;
+mod multiples;
 mod network;
 mod over_time;
+mod recommend;
 mod record;
 mod stability;
 mod summary;
 mod tables;
 
 pub use compare::{Mismatch, compare};
+pub use index::{INDEX, Listed, index};
+pub use recommend::recommend;
 
 use super::json::SCHEMA;
 use super::read::{each, text};
 use crate::scenario::plan::Run;
 use crate::scenario::{Scale, Scenario};
-use dccp_report::{Page, Section};
+use dccp_report::{Link, Page, Section};
 use groups::Group;
 use serde_json::Value;
 
@@ -50,6 +55,32 @@ impl Source {
     /// # Errors
     /// It is no result, or has no cell.
     pub fn new(file: &str, document: Value) -> Result<Self, SourceError> {
+        Self::is_result(&document)?;
+        Ok(Self {
+            file: file.to_owned(),
+            scenario: scenario_of(&document),
+            document,
+        })
+    }
+
+    /// Takes a document of a scenario that is read already.
+    ///
+    /// # Errors
+    /// It is no result, or has no cell.
+    pub fn of_scenario(
+        file: &str,
+        document: Value,
+        scenario: Scenario,
+    ) -> Result<Self, SourceError> {
+        Self::is_result(&document)?;
+        Ok(Self {
+            file: file.to_owned(),
+            scenario: Ok(scenario),
+            document,
+        })
+    }
+
+    fn is_result(document: &Value) -> Result<(), SourceError> {
         if document["schema"] != SCHEMA {
             let schema = match &document["schema"] {
                 Value::String(schema) => schema.clone(),
@@ -60,11 +91,7 @@ impl Source {
         if each(&document["cells"]).next().is_none() {
             return Err(SourceError::NoCells);
         }
-        Ok(Self {
-            file: file.to_owned(),
-            scenario: scenario_of(&document),
-            document,
-        })
+        Ok(())
     }
 
     /// The scenario's name.
@@ -150,6 +177,21 @@ const PARTS: [(&str, Fill); 11] = [
 
 /// The page of one document or several, one after the other.
 pub fn page(sources: &[Source]) -> String {
+    of_sources(sources).to_string()
+}
+
+/// The page of an experiment in the folder of [`INDEX`], which it has a link to.
+pub fn page_of_experiment(source: &Source) -> String {
+    let link = Link {
+        file: INDEX.to_owned(),
+        text: "All experiments".to_owned(),
+    };
+    of_sources(core::slice::from_ref(source))
+        .home(link)
+        .to_string()
+}
+
+fn of_sources(sources: &[Source]) -> Page {
     let names: Vec<&str> = sources.iter().map(Source::name).collect();
     let mut page = Page::new(&names.join(", "));
     if let [source] = sources {
@@ -165,7 +207,7 @@ pub fn page(sources: &[Source]) -> String {
             page = page.section(&heading, |section| fill(section, source));
         }
     }
-    page.to_string()
+    page
 }
 
 /// A word with its count: `1 cell`, `3 cells`.

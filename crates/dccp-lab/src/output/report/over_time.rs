@@ -1,35 +1,41 @@
 //! Each cell over time: goodput, window or rate, round trip, queue.
 
 use super::super::figure;
-use super::groups::{Group, mean};
+use super::groups::{Group, is_long, mean};
 use super::{Source, count, short};
 use dccp_plot::{Figure, Panel};
 use dccp_report::{Detail, Section, Table};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// More cells would make a page too large. The first are shown.
-const CELLS_MAX: usize = 128;
+/// More charts would make a page too large. Those of the first cells are shown.
+const CHARTS_MAX: usize = 96;
 /// With more cells, the reader unfolds what is of interest.
 const OPEN_MAX: usize = 4;
 
 pub(super) fn fill(section: &mut Section, source: &Source) {
     let groups = source.groups();
-    let mut charts: Vec<(&Group<'_>, Figure)> = (groups.iter())
-        .filter_map(|group| Some((group, chart(source, group)?)))
-        .take(CELLS_MAX)
-        .collect();
-    if charts.is_empty() {
+    let chosen = chosen(&groups);
+    let figure = |shown: &Shown<'_>| {
+        let mut figure = figure::of_cell("", shown.cell, source.run(shown.cell));
+        figure.title.clear();
+        figure
+    };
+    let shown = chosen.iter().take(CHARTS_MAX);
+    let mut charts: Vec<_> = shown.map(|shown| (shown, figure(shown))).collect();
+    // Measurements of this machine have none.
+    if charts.iter().all(|(_, figure)| figure.panels.is_empty()) {
         section.absent("No cell has values over time.");
         return;
     }
     share_axes(&mut charts);
-    if groups.iter().any(|group| group.cells.len() > 1) {
-        section.text("Of each cell, its first repetition is shown.");
+    if let Some(sentence) = sentence(&groups) {
+        section.text(sentence);
     }
-    if groups.len() > CELLS_MAX {
+    if chosen.len() > charts.len() {
         section.text(&format!(
-            "The first {CELLS_MAX} of {} are shown.",
-            count(groups.len(), "cell")
+            "To keep the page small, it has the first {CHARTS_MAX} of {}.",
+            count(chosen.len(), "chart")
         ));
     }
     section.text(
@@ -38,21 +44,58 @@ pub(super) fn fill(section: &mut Section, source: &Source) {
     );
     let detail = detail(charts.iter().map(|(_, figure)| figure));
     let is_open = charts.len() <= OPEN_MAX;
-    for (group, figure) in &charts {
-        section.folded(&group.label, is_open, |section| {
-            let caption = format!("{} over time", group.label);
+    for (shown, figure) in &charts {
+        section.folded(&shown.label, is_open, |section| {
+            let caption = format!("{} over time", shown.label);
             section.chart(&caption, figure, detail, &numbers(figure));
         });
     }
 }
 
-/// The picture of the first repetition that did not fail.
-fn chart(source: &Source, group: &Group<'_>) -> Option<Figure> {
-    let cell = group.first()?;
-    let mut figure = figure::of_cell("", cell, source.run(cell));
-    figure.title.clear();
-    // A measurement of this machine has no series.
-    Some(figure).filter(|figure| !figure.panels.is_empty())
+/// A repetition of a cell that is shown.
+struct Shown<'a> {
+    label: String,
+    phase: &'a str,
+    cell: &'a Value,
+}
+
+/// The repetitions that are shown: three of each cell if there are many and all have room, else one.
+fn chosen<'a>(groups: &[Group<'a>]) -> Vec<Shown<'a>> {
+    let has_room = groups.len() * 3 <= CHARTS_MAX;
+    let of_group = |group: &Group<'a>| {
+        let samples = if has_room {
+            group.samples()
+        } else {
+            group.sample().map(|cell| ("", cell)).into_iter().collect()
+        };
+        let shown = |(name, cell): (&str, &'a Value)| Shown {
+            label: match name {
+                "" => group.label.clone(),
+                name => format!("{}, repetition {} ({name})", group.label, cell["repeat"]),
+            },
+            phase: group.phase(),
+            cell,
+        };
+        samples.into_iter().map(shown).collect::<Vec<_>>()
+    };
+    groups.iter().flat_map(of_group).collect()
+}
+
+/// The repetitions that are shown, in words; `None` if each cell has one.
+fn sentence(groups: &[Group<'_>]) -> Option<&'static str> {
+    let most = groups.iter().map(|group| group.cells.len()).max()?;
+    match (is_long(groups), groups.len() * 3 <= CHARTS_MAX) {
+        (true, true) => Some(
+            "Of the repetitions of each cell, those with the least, the median and the greatest goodput of all flows \
+             are shown. The tables sum all up.",
+        ),
+        (true, false) => Some(
+            "Of the repetitions of each cell, the one with the median goodput of all flows is shown. The tables sum \
+             all up.",
+        ),
+        (false, _) if most > 1 => Some("Of each cell, its first repetition is shown."),
+        (false, _) => None,
+    }
 }
 
 /// The detail of all charts of a page.
@@ -62,18 +105,18 @@ pub(super) fn detail<'a>(figures: impl Iterator<Item = &'a Figure>) -> Detail {
 }
 
 /// Panels with the same label in cells of the same phase get the same axis.
-fn share_axes(charts: &mut [(&Group<'_>, Figure)]) {
+fn share_axes(charts: &mut [(&Shown<'_>, Figure)]) {
     let mut reach: BTreeMap<(String, String), f64> = BTreeMap::new();
-    let key = |group: &Group<'_>, panel: &Panel| (group.phase().to_owned(), panel.y_label.clone());
-    for (group, figure) in &*charts {
+    let key = |phase: &str, panel: &Panel| (phase.to_owned(), panel.y_label.clone());
+    for (shown, figure) in &*charts {
         for panel in &figure.panels {
-            let most = reach.entry(key(group, panel)).or_default();
+            let most = reach.entry(key(shown.phase, panel)).or_default();
             *most = most.max(panel.greatest());
         }
     }
-    for (group, figure) in charts {
+    for (shown, figure) in charts {
         for panel in &mut figure.panels {
-            panel.reach = reach[&key(group, panel)];
+            panel.reach = reach[&key(shown.phase, panel)];
         }
     }
 }
@@ -162,7 +205,8 @@ mod tests {
         ];
         let groups = of_cells(&cells, "");
         let figures = [figure(&[3.0]), figure(&[7.0]), figure(&[90.0])];
-        let mut charts: Vec<_> = groups.iter().zip(figures).collect();
+        let chosen = chosen(&groups);
+        let mut charts: Vec<_> = chosen.iter().zip(figures).collect();
         share_axes(&mut charts);
         let reach: Vec<f64> = charts.iter().map(|(_, f)| f.panels[0].reach).collect();
         assert_eq!(reach, [7.0, 7.0, 90.0]);

@@ -8,7 +8,7 @@ use serde_json::Value;
 pub(super) fn fill(section: &mut Section, source: &Source) {
     section.lead(&verdict(&source.document));
     section.text(&asked(source));
-    let warnings = warnings(source);
+    let warnings = shortened(warnings(source));
     if warnings.is_empty() {
         section.text("Nothing disturbed the run: no warning, no failed cell, no broken flow.");
     } else {
@@ -36,6 +36,17 @@ pub(super) fn verdict(document: &Value) -> String {
             count(tables, "published table")
         ),
     }
+}
+
+/// The first warnings, and the number of the others.
+pub(super) fn shortened(mut warnings: Vec<String>) -> Vec<String> {
+    const WARNINGS_MAX: usize = 40;
+    let left = warnings.len().saturating_sub(WARNINGS_MAX);
+    if left > 0 {
+        warnings.truncate(WARNINGS_MAX);
+        warnings.push(format!("And {}.", count(left, "more warning")));
+    }
+    warnings
 }
 
 fn asked(source: &Source) -> String {
@@ -72,8 +83,8 @@ fn asked(source: &Source) -> String {
     let time = each(&source.document["cells"]).filter_map(|cell| cell["duration_ns"].as_f64());
     let backend = text(&record["backend"]);
     let clock = match backend {
-        "machine" => "real time",
-        _ => "the network's time",
+        "sim" => "virtual time",
+        _ => "real time",
     };
     format!(
         "{} was run on the backend {backend}: {}{repeats}, {:.0} s of {clock}.{published}{variables}",

@@ -2,14 +2,26 @@
 
 use super::super::read::{each, text};
 use super::super::table;
-use super::heat::{Map, shades_of_both};
+use super::groups::{FIGURES, Figure, Group, is_long};
+use super::heat::Map;
+use super::multiples::shades_of_rows;
 use super::{Source, mark, short};
 use crate::metrics::Metric;
+use crate::quartiles::Quartiles;
 use dccp_report::{Section, Table};
 use serde_json::Value;
 
 pub(super) fn fill(section: &mut Section, source: &Source) {
-    section.table(&metrics(source));
+    let groups = source.groups();
+    if is_long(&groups) {
+        section.text(
+            "Each cell has many repetitions, so the table has their means, and in brackets the quartiles: half of the \
+             repetitions lie between the two. The result itself has each repetition.",
+        );
+        section.table(&means(source, &groups));
+    } else {
+        section.table(&metrics(source));
+    }
     for published in each(&source.document["published"]) {
         beside(section, published);
     }
@@ -18,11 +30,61 @@ pub(super) fn fill(section: &mut Section, source: &Source) {
     }
 }
 
-fn metrics(source: &Source) -> Table {
+/// The metrics that the scenario names.
+fn wanted(source: &Source) -> &[Metric] {
     let scenario = source.scenario.as_ref().ok();
-    let metrics = scenario.and_then(|scenario| scenario.runs.first());
-    let metrics: &[Metric] = metrics.map_or(&[], |run| &run.measure.metrics);
-    let mut rows = table::rows(source.cells(), metrics).into_iter();
+    let run = scenario.and_then(|scenario| scenario.runs.first());
+    match run.map_or(&[][..], |run| &run.measure.metrics) {
+        [] => table::DEFAULT,
+        some => some,
+    }
+}
+
+/// Means and quartiles of the repetitions of each cell.
+fn means(source: &Source, groups: &[Group<'_>]) -> Table {
+    let wanted = wanted(source);
+    let values = |figure: &Figure, group: &Group<'_>, flow: usize| {
+        let values = group.values(|summary| figure.of(summary, flow));
+        Quartiles::of(&values)
+    };
+    let flows = |group: &Group<'_>| group.rows().count();
+    let has_values = |figure: &&Figure| {
+        let mut all = groups.iter();
+        all.any(|group| (0..flows(group)).any(|flow| values(figure, group, flow).is_some()))
+    };
+    let figures = FIGURES.iter().filter(|f| wanted.contains(&f.metric));
+    let figures: Vec<&Figure> = figures.filter(has_values).collect();
+    let heads: Vec<&str> = ["cell", "flow", "repetitions"]
+        .into_iter()
+        .chain(figures.iter().map(|figure| figure.name))
+        .collect();
+    let mut table = Table::numbers("Means and quartiles of each flow of each cell", &heads);
+    for group in groups {
+        let played = group.cells.iter().filter(|cell| cell["error"].is_null());
+        let played = played.count().to_string();
+        for (n, flow) in group.rows().enumerate() {
+            let names = [
+                group.label.clone(),
+                text(&flow["id"]).to_owned(),
+                played.clone(),
+            ];
+            let cells = figures.iter().map(|figure| match values(figure, group, n) {
+                Some(q) => format!(
+                    "{} ({} to {})",
+                    short(q.mean),
+                    short(q.lower),
+                    short(q.upper)
+                ),
+                None => "–".to_owned(),
+            });
+            table.row(names.into_iter().chain(cells));
+        }
+    }
+    table
+}
+
+fn metrics(source: &Source) -> Table {
+    let mut rows = table::rows(source.cells(), wanted(source)).into_iter();
     let mut headings = rows.next().unwrap_or_default();
     if let Some(first) = headings.first_mut() {
         "cell".clone_into(first);
@@ -132,7 +194,7 @@ fn maps(section: &mut Section, published: &Value, (rows, columns): (Vec<String>,
             .collect()
     };
     let both = [("The paper", values("published")), ("Ours", values("ours"))];
-    let shades = shades_of_both(&both[0].1, &both[1].1);
+    let shades = shades_of_rows(&[&both[0].1[..], &both[1].1[..]].concat());
     for (who, values) in both {
         let map = Map {
             caption: format!("{who}: {}", text(&published["title"])),

@@ -16,7 +16,7 @@ fn figures(bench: &str) -> Figures {
     let [run] = &scenario.runs[..] else {
         panic!("one run");
     };
-    let outcome = measure(run, run.bench.expect("a measurement")).expect("figures");
+    let outcome = measure(run, run.bench().expect("a measurement")).expect("figures");
     outcome.bench.expect("figures")
 }
 

@@ -9,7 +9,8 @@ use serde::Deserialize;
 /// `[bench]`
 ///
 /// A scenario with this section has no `[topology]`, `[[link]]`, `[[route]]`, `[[host]]`, `[[flow]]` and `[[phase]]`. `duration` of
-/// `[measure]` is the real time of each cell; beside it there are `repeat` and `metrics`.
+/// `[measure]` is the real time of each cell. Beside it there are `repeat` and `metrics`,
+/// by default all of the measurement.
 #[derive(Deserialize, JsonSchema, Debug)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BenchKeys {

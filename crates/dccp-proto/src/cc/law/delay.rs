@@ -35,11 +35,6 @@ impl Signal {
         })
     }
 
-    /// Returns true once one-way delays replaced round trips.
-    pub(super) const fn is_one_way(self) -> bool {
-        self.is_one_way
-    }
-
     /// Appends the kind of delay to a snapshot.
     pub(super) fn inner(self, out: &mut Vec<(&'static str, f64)>) {
         out.push(("delay_is_one_way", f64::from(u8::from(self.is_one_way))));

@@ -69,6 +69,8 @@ impl LawSettings for HighSpeedConfig {
 
 /// A range of delays below this, in seconds, shows no queue.
 const RANGE_MIN: f64 = 0.001;
+/// With fewer packets in flight, a packet that is acknowledged alone shows no queue.
+const FLIGHT_MIN: u32 = 4;
 /// The extremes of the delay expire in this many parts.
 const SPANS: u32 = 6;
 /// Longer than any connection, in seconds.
@@ -97,9 +99,9 @@ impl Early {
         let Some(sample) = self.signal.sample(ack) else {
             return;
         };
-        if ack.flight < 2 && !self.signal.is_one_way() {
-            // The round trip of a single packet includes the peer's delayed-ack timer, which is no queue.
-            // Without this rule a window of one packet indicates congestion forever.
+        if ack.acked < 2 && ack.flight < FLIGHT_MIN {
+            // A packet without a second one behind it waits for the peer's delayed-ack timer, which is no queue. Over TCP
+            // the one-way delay includes that too. Without this rule a window of one packet indicates congestion forever.
             self.smoothed = None;
             return;
         }

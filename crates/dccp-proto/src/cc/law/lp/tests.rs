@@ -160,20 +160,24 @@ fn an_indication_after_the_phase_halves_again() {
 }
 
 #[test]
-fn a_single_packet_behind_a_delayed_ack_indicates_nothing() {
-    // With one packet in flight, each round trip includes the peer's delay of 40 ms, even without a queue.
-    let (mut lp, mut w) = seasoned("tcp-lp");
-    lp.on_ack(&mut w, &ack(10, 140));
-    lp.on_ack(&mut w, &ack(110, 140));
-    assert_near(w.cwnd, 1.0);
-    for after_ms in (250..1000).step_by(140) {
-        let single = Ack {
-            flight: 1,
-            ..ack(after_ms, 140)
-        };
-        lp.on_ack(&mut w, &single);
+fn packet_behind_a_delayed_ack_indicates_nothing() {
+    // Up to three packets are in flight. The last one is acknowledged alone, after the peer's delay of 40 ms. Over TCP the
+    // one-way delay includes that.
+    for one_way in [None, Some(ms(90))] {
+        let (mut lp, mut w) = seasoned("tcp-lp");
+        lp.on_ack(&mut w, &ack(10, 140));
+        lp.on_ack(&mut w, &ack(110, 140));
+        assert_near(w.cwnd, 1.0);
+        for (after_ms, flight) in (250..1000).step_by(140).zip([1, 1, 2, 3, 3, 3]) {
+            let alone = Ack {
+                one_way,
+                flight,
+                ..ack(after_ms, 140)
+            };
+            lp.on_ack(&mut w, &alone);
+        }
+        assert!(w.cwnd > 2.0, "{w:?}");
     }
-    assert!(w.cwnd > 2.0, "{w:?}");
 }
 
 #[test]
