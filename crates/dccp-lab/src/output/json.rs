@@ -145,7 +145,7 @@ struct CellSummary<'a> {
     /// Events that the simulator played; null in other runs.
     events: Option<u64>,
     /// The figures of a measurement of this machine; null in other runs.
-    bench: Option<Figures>,
+    bench: Option<&'a Figures>,
 }
 
 /// A flow, or several streams under one name.
@@ -395,7 +395,7 @@ fn summary_of<'a>(run: &'a Run, outcome: &'a Outcome, summary: &'a Summary) -> C
             .collect(),
         summary,
         events: outcome.events,
-        bench: outcome.bench,
+        bench: outcome.bench.as_deref(),
     }
 }
 

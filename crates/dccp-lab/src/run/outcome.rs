@@ -20,7 +20,7 @@ pub struct Outcome {
     /// Events that the simulator played; `None` in other runs.
     pub events: Option<u64>,
     /// The figures of a measurement of this machine; `None` in other runs.
-    pub bench: Option<Figures>,
+    pub bench: Option<Box<Figures>>,
     /// Limits of a run in real time beside the network, with evidence, and settings that were not applied.
     pub warnings: Vec<String>,
 }

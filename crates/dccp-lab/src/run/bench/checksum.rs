@@ -1,4 +1,4 @@
-//! The header checksum: its cost alone, and its share of a whole sender and receiver.
+//! The header checksum: its cost alone, and its share of a sender's processor time.
 
 use super::figures_of;
 use super::pair::{Exchange, Pair};
@@ -15,9 +15,10 @@ use std::hint::black_box;
 
 /// Checksums between two readings of the clock.
 const CALLS: u64 = 4096;
-/// Packets in flight, and turns between two readings of the clock.
+/// Packets in flight.
 const WINDOW: u64 = 200;
-const TURNS: u64 = 40;
+/// Packets that a socket takes in one receive batch.
+const GROUP: usize = 64;
 
 impl Coverage {
     /// The value of the header field.
@@ -32,12 +33,10 @@ impl Coverage {
 /// Each half of the time measures one of the two.
 pub(super) fn measure(size: usize, coverage: Coverage, time: Duration) -> Result<Figures, String> {
     let (operations, spent) = alone(size, coverage, time / 2)?;
-    let packet_ns = in_a_pair(size, coverage, time / 2)?;
+    let packet_ns = of_sender(size, coverage, time / 2)?;
     let figures = figures_of(operations, spent.as_secs_f64());
-    // The sender writes the checksum, the receiver verifies it.
-    let share = figures.cost_ns.map(|cost_ns| 2.0 * cost_ns / packet_ns);
     Ok(Figures {
-        cost_share: share,
+        cost_share: figures.cost_ns.map(|cost_ns| cost_ns / packet_ns),
         packet_cost_ns: Some(packet_ns),
         ..figures
     })
@@ -75,12 +74,13 @@ fn alone(size: usize, coverage: Coverage, time: Duration) -> Result<(u64, Durati
     Ok((operations, spent))
 }
 
-/// The processor time in nanoseconds that a sender and a receiver together need for a packet.
-fn in_a_pair(size: usize, coverage: Coverage, time: Duration) -> Result<f64, String> {
+/// The sender's processor time in nanoseconds for a packet of data, with its share of acknowledgements.
+fn of_sender(size: usize, coverage: Coverage, time: Duration) -> Result<f64, String> {
     let mut pair = Pair::new(Exchange {
         size,
         window: WINDOW,
         loss: None,
+        group: GROUP,
         encap: Encap::Ip,
         config: Config {
             send_cscov: coverage.cscov(),
@@ -88,27 +88,7 @@ fn in_a_pair(size: usize, coverage: Coverage, time: Duration) -> Result<f64, Str
         },
     })?;
     pair.warm_up(10 * WINDOW)?;
-    let mut costs = Vec::new();
-    let mut watch = Stopwatch::new();
-    repeat_for(time, || {
-        let before = pair.received();
-        watch.lap();
-        for _ in 0..TURNS {
-            pair.turn();
-        }
-        let spent = watch.lap();
-        let packets = pair.received() - before;
-        if packets == 0 {
-            return Err("the transfer has stopped".to_owned());
-        }
-        costs.push(spent.as_secs_f64() * 1e9 / to_f64(packets));
-        Ok(())
-    })?;
-    Ok(median(costs))
-}
-
-/// The middle value: single disturbances do not count.
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+    let work = pair.measure(time)?;
+    let spent = work.taking + work.sending;
+    Ok(spent.as_secs_f64() * 1e9 / to_f64(work.packets))
 }

@@ -29,7 +29,7 @@ pub(super) fn measure(run: &Run, bench: Bench) -> Result<Outcome, String> {
         Bench::AckVector { window, loss } => ack_vector::measure(window, loss, run.seed, run.end),
     };
     Ok(Outcome {
-        bench: Some(figures?),
+        bench: Some(Box::new(figures?)),
         ..Outcome::default()
     })
 }

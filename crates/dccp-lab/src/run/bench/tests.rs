@@ -1,11 +1,7 @@
 //! Measurements give figures of the right form. Nothing here depends on how fast they are.
 
-use super::pair::{Exchange, Pair, UDP};
 use super::*;
 use crate::scenario::{Scale, Scenario};
-use dccp_proto::Config;
-use dccp_proto::path::Encap;
-use dccp_sim::Seed;
 
 /// Measures the only cell of a scenario.
 fn figures(bench: &str) -> Figures {
@@ -17,7 +13,7 @@ fn figures(bench: &str) -> Figures {
         panic!("one run");
     };
     let outcome = measure(run, run.bench().expect("a measurement")).expect("figures");
-    outcome.bench.expect("figures")
+    *outcome.bench.expect("figures")
 }
 
 fn is_positive(number: Option<f64>) -> bool {
@@ -55,36 +51,4 @@ fn datagrams_are_sent_by_each_call() {
         assert!(is_positive(Some(figures.operations_per_s)), "{by}");
         assert_eq!(figures.cost_share, None);
     }
-}
-
-/// A transfer that loses this share of its packets.
-fn pair(encap: Encap, share: f64) -> Pair {
-    let exchange = Exchange {
-        size: 8960,
-        window: 100,
-        loss: (share > 0.0).then(|| (share, Seed(1).stream("losses"))),
-        encap,
-        config: Config::default(),
-    };
-    Pair::new(exchange).expect("possible settings")
-}
-
-#[test]
-fn pair_delivers_all_packets_without_loss() {
-    for encap in [UDP, Encap::Ip] {
-        let mut pair = pair(encap, 0.0);
-        pair.warm_up(1000).expect("a transfer");
-        assert!(pair.received() >= pair.decided(), "{encap:?}");
-    }
-}
-
-#[test]
-fn pair_loses_the_share_that_it_should() {
-    let mut pair = pair(UDP, 0.2);
-    pair.warm_up(1000).expect("a transfer");
-    let (received, decided) = (pair.received(), pair.decided());
-    assert!(
-        (700..900).contains(&(received * 1000 / decided)),
-        "{received} of {decided}"
-    );
 }
