@@ -2,7 +2,8 @@
 //! generates that page from these types.
 
 use super::more_keys::{
-    AssertKeys, DefineKeys, DrawKeys, FigureKeys, ImportantKeys, PublishedKeys, QuickKeys,
+    AssertKeys, DefineKeys, DrawKeys, FigureKeys, ImportantKeys, LinkUtilKeys, PublishedKeys,
+    QuickKeys,
 };
 mod bench;
 mod trace;
@@ -589,14 +590,4 @@ pub(crate) struct MeasureKeys {
     pub(crate) repeat: Option<Whole<1, 10_000>>,
     /// Links whose utilisation is recorded as a series. Default: none.
     pub(crate) link_util: Option<LinkUtilKeys>,
-}
-
-/// `link_util`
-#[derive(Deserialize, JsonSchema, Debug)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct LinkUtilKeys {
-    /// The ids of the links.
-    pub(crate) links: At<OneOrMany<String>>,
-    /// The interval of the series.
-    pub(crate) every: Period,
 }
