@@ -2,7 +2,7 @@
 
 use dccp_cli::Failure;
 use dccp_lab::output::json::SCHEMA;
-use dccp_lab::scenario::Scenario;
+use dccp_lab::scenario::{Scale, Scenario};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -97,14 +97,16 @@ fn cut_incomplete_line(file: &File) -> io::Result<()> {
 }
 
 /// Cells of this scenario that the same program has finished before, by their keys. Refuses a file with other
-/// contents or results of another scale, because the results would replace it.
+/// contents, results of another scale, or full results of another build, because the results would replace it.
 pub(crate) fn finished(
     path: &Path,
     scenario: &Scenario,
     program_hash: &str,
 ) -> Result<BTreeMap<String, Value>, Failure> {
     let mut cells = BTreeMap::new();
+    let mut has_others = false;
     let mut add = |hash: &Value, cell: &Value| {
+        has_others |= hash != program_hash;
         if let Some(key) = cell["key"].as_str()
             && hash == program_hash
             && cell["error"].is_null()
@@ -136,22 +138,31 @@ pub(crate) fn finished(
             }
         }
     }
+    if has_others && scenario.scale == Scale::Full {
+        return Err(would_replace(path, "results of another build of dccplab"));
+    }
     Ok(cells)
 }
 
 /// Refuses results of another scale: a quick run would replace the cells of a full one.
 fn has_scale(path: &Path, stored: &Value, scenario: &Scenario) -> Result<(), Failure> {
-    let own = scenario.scale.word();
     match stored.as_str() {
-        Some(stored) if stored != own => Err(Failure::usage(
-            format!(
-                "{} holds {stored} results, which {own} ones would replace",
-                path.display()
-            ),
-            "name another place, or remove this file",
-        )),
+        Some(stored) if stored != scenario.scale.word() => {
+            Err(would_replace(path, &format!("{stored} results")))
+        }
         _ => Ok(()),
     }
+}
+
+/// The error for results that took long and that this run would replace.
+fn would_replace(path: &Path, held: &str) -> Failure {
+    Failure::usage(
+        format!(
+            "{} holds {held}, which this run would replace",
+            path.display()
+        ),
+        "name another place, or remove this file",
+    )
 }
 
 /// The error for a file that holds something else.

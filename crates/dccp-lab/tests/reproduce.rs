@@ -94,18 +94,22 @@ fn quick_run_leaves_full_results_as_they_were() {
 }
 
 #[test]
-fn results_of_another_scale_are_not_replaced() {
-    let folder = folder("scales");
+fn results_of_another_scale_or_build_are_not_replaced() {
+    let folder = folder("replaced");
     let path = folder.join(format!("{EXPERIMENT}.json"));
-    fs::write(&path, invented("quick")).expect("quick results");
-    let said = refused(&folder, &["reproduce", "e25", "--out", "."]);
-    let what =
-        format!("error: ./{EXPERIMENT}.json holds quick results, which full ones would replace\n");
-    assert_eq!(
-        said,
-        what + " next: name another place, or remove this file\n"
-    );
-    assert_eq!(fs::read_to_string(&path).expect("it"), invented("quick"));
+    for (scale, held) in [
+        ("quick", "quick results"),
+        ("full", "results of another build of dccplab"),
+    ] {
+        fs::write(&path, invented(scale)).expect("results");
+        let said = refused(&folder, &["reproduce", "e25", "--out", "."]);
+        let what = format!(
+            "error: ./{EXPERIMENT}.json holds {held}, which this run would replace\n \
+             next: name another place, or remove this file\n"
+        );
+        assert_eq!(said, what);
+        assert_eq!(fs::read_to_string(&path).expect("it"), invented(scale));
+    }
 }
 
 #[test]

@@ -141,6 +141,11 @@ pub(crate) const METRICS: &[Known] = &{
         ),
         time(
             Flow,
+            "age_important_p50",
+            &["datagrams.age_important_ns.p50"],
+        ),
+        time(
+            Flow,
             "age_important_p95",
             &["datagrams.age_important_ns.p95"],
         ),
@@ -187,6 +192,7 @@ pub(crate) const METRICS: &[Known] = &{
             Sum,
         ),
         time(Host, "processor", &["processor_ns"]),
+        of(Host, "host_dropped", "packets", &["lost_packets"]),
         of(Cell, "fairness", "1", &["fairness"]),
         of(Cell, "asymmetry", "1", &["asymmetry"]),
         time(Cell, "convergence", &["convergence_ns"]),

@@ -99,8 +99,9 @@ impl WindowRules for TcpRules {
     }
 
     fn may_grow(&self, is_recovering: bool) -> bool {
-        // RFC 6675 §5: what was in flight at a loss is acknowledged first.
-        !is_recovering && self.shrinking.is_none()
+        // RFC 6675 §5: what was in flight at a loss is acknowledged first. RFC 5681 §3.1: reports of later packets do
+        // not count. After a timeout this matters: if the oldest packet is lost again, only the next timeout finds it.
+        self.is_advance && !is_recovering && self.shrinking.is_none()
     }
 
     fn restarts_timeout(&self, fb: &Feedback<'_>) -> bool {
@@ -137,6 +138,7 @@ mod tests {
             })
             .collect();
         assert_eq!(windows, [13, 12, 12, 11, 11, 10, 10, 10]);
+        rules.is_advance = true;
         assert!(rules.is_shrinking() && !rules.may_grow(false));
     }
 
@@ -151,12 +153,22 @@ mod tests {
                 (packets, is_shrinking)
             );
         }
+        rules.is_advance = true;
         assert!(rules.may_grow(false));
+    }
+
+    #[test]
+    fn only_acknowledgements_in_order_let_the_window_grow() {
+        let mut rules = TcpRules::new(&Config::default());
+        assert!(!rules.may_grow(false));
+        rules.is_advance = true;
+        assert!(rules.may_grow(false) && !rules.may_grow(true));
     }
 
     #[test]
     fn a_loss_meanwhile_is_the_same_event() {
         let (mut rules, mut window) = shrinking(20.0, 10.0);
+        rules.is_advance = true;
         assert!(!rules.may_grow(false));
         assert!(rules.absorbs_congestion(&mut window));
         assert_eq!(window.packets(), 10);

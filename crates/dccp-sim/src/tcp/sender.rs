@@ -216,10 +216,12 @@ impl Sender {
         self.pipe_max = fb.pipe;
         self.rtt = fb.rtt.or(self.rtt);
         if self.window.wants().one_way
-            && let Some(t) = ack.timestamps.filter(|_| news.is_advance)
+            && let (Some(t), Some(sent)) = (ack.timestamps, news.newest_once)
         {
+            // The acknowledgement left when the newest packet arrived. Its echo is of the oldest one that it
+            // acknowledges (RFC 7323 §4.3), which may have waited at the receiver for the next.
             self.window.on_times(Times {
-                sent: t.echo,
+                sent: sent.timestamp(),
                 arrived: t.value,
             });
         }

@@ -179,10 +179,10 @@ fn sent_in_recovery(halves_flight: bool) -> (Vec<usize>, u32) {
 
 #[test]
 fn a_halved_flight_sends_half_as_much_and_resumes_from_what_is_in_flight() {
-    let whole = vec![2, 2, 1, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 16];
-    assert_eq!(sent_in_recovery(false), (whole, 16));
-    let half = vec![2, 2, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 14];
-    assert_eq!(sent_in_recovery(true), (half, 14));
+    let whole = vec![1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 14];
+    assert_eq!(sent_in_recovery(false), (whole, 14));
+    let half = vec![1, 1, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 12];
+    assert_eq!(sent_in_recovery(true), (half, 12));
 }
 
 /// The timeout in milliseconds when it expired, when all that was sent before is acknowledged 1 ms later, and when the
@@ -226,4 +226,36 @@ fn a_doubled_timeout_ends_with_a_sample_or_with_new_data() {
     // then 341 ms: 130.125 and 97.75; then 100 ms: 126.36 and 80.84.
     assert_eq!(timeouts_after_expiry(false), [600, 521, 449]);
     assert_eq!(timeouts_after_expiry(true), [600, 1042, 449]);
+}
+
+#[test]
+fn one_way_delay_does_not_include_the_wait_for_a_second_segment() {
+    let law = LawConfig::from(law::lp::Config::default());
+    let config = Config::with_law(law).expect("TCP's slow start");
+    let mut sender = Sender::new(&config, Instant::ZERO, u64::MAX);
+    let ms = |ms: u64| Instant::from_nanos(1_000_000 * ms);
+    // The segments of the second pair leave 10 ms apart. Each takes 25 ms, and the second one is acknowledged at once.
+    let mut delay_after = |first: u64, second: u64, next: u64| {
+        for at in [first, second] {
+            sender.write(1448);
+            sender.poll(ms(at)).expect("room in the window");
+        }
+        let ack = Ack {
+            next,
+            blocks: &[],
+            ece: false,
+            is_pure: true,
+            timestamps: Some(Timestamps {
+                value: ms(second + 25).timestamp(),
+                // RFC 7323 §4.3: that of the first segment.
+                echo: ms(first).timestamp(),
+            }),
+        };
+        sender.on_ack(ms(second + 50), &ack);
+        let inner = sender.window.snapshot().inner;
+        let delay = inner.iter().find(|(name, _)| *name == "delay_s");
+        delay.expect("a sample").1
+    };
+    let together = delay_after(0, 0, 2 * 1448);
+    assert_eq!(delay_after(100, 110, 4 * 1448), together);
 }
