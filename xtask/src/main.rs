@@ -8,6 +8,7 @@ mod fuzz;
 mod goals;
 mod instructions;
 mod libtest;
+mod lines;
 mod soak;
 mod spec;
 mod syntax;
@@ -53,6 +54,8 @@ enum Command {
     Bench(testbed::Args),
     /// Instructions per packet of the core, compared with the stored ones
     Instructions(instructions::Args),
+    /// Source lines by component, beside the published ones: docs/code-size.md
+    Lines(lines::Args),
     /// Which requirements of specs/requirements.md code and tests cite
     SpecReport(spec::Args),
 }
@@ -83,6 +86,7 @@ fn run(command: Command) -> Result<bool> {
         Command::Peers(args) => testbed::run("peers", &args),
         Command::Bench(args) => testbed::run("bench", &args),
         Command::Instructions(args) => instructions::run(&args),
+        Command::Lines(args) => lines::run(&args),
         Command::SpecReport(args) => spec::run(&args),
     }
 }

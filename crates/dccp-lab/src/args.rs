@@ -194,7 +194,7 @@ pub(crate) struct Run {
     /// Write the same table to FILE as Parquet
     #[arg(long, value_name = "FILE")]
     pub(crate) parquet: Option<PathBuf>,
-    /// Write each cell to a file of its own in DIR as soon as it is finished: the begin of its key, .json
+    /// Write each cell to a file of its own in DIR as soon as it is finished: the start of its key, .json
     #[arg(long, value_name = "DIR")]
     pub(crate) cells: Option<PathBuf>,
     /// Write the packets of the first flow's sender to FILE (of one cell)

@@ -1,4 +1,4 @@
-//! The real clock. The progress line reads it; no result depends on it.
+//! The real clock, for the progress line and the times of experiments. No result depends on it.
 
 use std::time::Instant;
 

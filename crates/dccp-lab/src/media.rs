@@ -291,7 +291,7 @@ struct Playback {
     longest: Duration,
     deadline: Option<Duration>,
     begin: Option<Duration>,
-    /// When the last picture was shown, or the begin.
+    /// When the last picture was shown, or the start.
     last: Duration,
     /// When the film could have shown the last picture that has passed.
     end: Duration,

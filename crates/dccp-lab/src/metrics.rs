@@ -67,6 +67,16 @@ pub enum Metric {
     Queue,
     /// The utilisation of the busiest link.
     Utilisation,
+    /// Of a measurement of this machine: operations per second.
+    Operations,
+    /// Processor time of an operation.
+    Cost,
+    /// The operations' share of the sender's processor time.
+    #[serde(rename = "cost.share")]
+    CostShare,
+    /// The sender's processor time for a packet of data.
+    #[serde(rename = "cost.packet")]
+    PacketCost,
 }
 
 /// The time until three consecutive values of every series lie within 20 % of the series' final mean

@@ -75,7 +75,9 @@ impl Results {
         let record = Record {
             argv,
             program_hash: self.program_hash.clone(),
-            backend: Backend::Sim.name(),
+            backend: (self.scenario.runs.first())
+                .map_or(Backend::Sim, |run| run.backend)
+                .name(),
         };
         json::document(&self.scenario, &record, &self.cells, &assertions, outcome).to_string()
     }

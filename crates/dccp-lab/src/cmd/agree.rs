@@ -16,6 +16,15 @@ pub(crate) fn run(asked: &Agree) -> Result<u8, Failure> {
     let scenarios = asked.files.iter();
     let scenarios = scenarios.map(|file| super::scenario(file, asked.scale()));
     let scenarios: Vec<Scenario> = scenarios.collect::<Result<_, _>>()?;
+    if let Some(scenario) = scenarios.iter().find(|s| s.measures_this_machine()) {
+        return Err(Failure::usage(
+            format!(
+                "{}: the scenario measures this machine, so there is nothing to compare",
+                scenario.name
+            ),
+            "leave it out",
+        ));
+    }
     fs::create_dir_all(dir).map_err(|error| Failure::write(dir, &error))?;
     let mut rows = Vec::new();
     let mut is_complete = true;

@@ -13,8 +13,13 @@ pub(crate) fn run(file: &Path) -> Result<u8, Failure> {
     let quick = super::scenario(file, Scale::Quick)?;
     let time: Duration = scenario.runs.iter().map(|run| run.end).sum();
     let cells = scenario.runs.len();
+    let clock = if scenario.measures_this_machine() {
+        "real"
+    } else {
+        "virtual"
+    };
     let mut lines = vec![format!(
-        "{}: {cells} cell{}, {} s of virtual time",
+        "{}: {cells} cell{}, {} s of {clock} time",
         scenario.name,
         if cells == 1 { "" } else { "s" },
         time.as_secs_f64()
@@ -23,7 +28,7 @@ pub(crate) fn run(file: &Path) -> Result<u8, Failure> {
         let time: Duration = quick.runs.iter().map(|run| run.end).sum();
         let (cells, time) = (quick.runs.len(), time.as_secs_f64());
         lines.push(format!(
-            "with --quick: {cells} cells, {time} s of virtual time"
+            "with --quick: {cells} cells, {time} s of {clock} time"
         ));
     }
     let cell = |run: &Run| format!("{}  {}", &run.key()[..12], run.label());

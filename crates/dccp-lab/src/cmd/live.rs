@@ -23,14 +23,20 @@ pub(super) fn prepare(asked: &Asked, runs: &[&Run]) -> Result<(), Failure> {
         return Ok(());
     }
     let excess = [
-        ("--pcap", asked.pcap.is_some()),
-        ("--jobs", asked.jobs.is_some()),
+        (
+            "--pcap",
+            asked.pcap.is_some(),
+            "leave it out; `tcpdump` captures where the packets pass, while a cell runs",
+        ),
+        (
+            "--jobs",
+            asked.jobs.is_some(),
+            "leave it out: cells run one after another",
+        ),
     ];
-    if let Some((option, _)) = excess.iter().find(|(_, is_given)| *is_given) {
-        return Err(Failure::usage(
-            format!("{option}: live runs have no such option, because cells run one after another"),
-            "leave it out; `tcpdump` captures in `ip netns` while a cell runs",
-        ));
+    if let Some((option, _, next)) = excess.iter().find(|(_, is_given, _)| *is_given) {
+        let what = format!("{option}: runs in real time have no such option");
+        return Err(Failure::usage(what, *next));
     }
     refuse(asked.backend, runs)
 }

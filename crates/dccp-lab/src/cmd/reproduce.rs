@@ -67,14 +67,15 @@ fn play(
     experiment: &Experiment,
 ) -> Result<(Results, Scenario), Failure> {
     let file = format!("scenarios/papers/{}.toml", experiment.name);
+    let scenario = super::readable(experiment.scenario(folder::scale(asked.quick)))?;
     let run = Run {
         quick: asked.quick,
         json: Some(folder::file_of(dir, experiment.name)),
-        jobs: asked.jobs,
+        // Measurements of this machine run one after another.
+        jobs: asked.jobs.filter(|_| !scenario.measures_this_machine()),
         resume: true,
         ..Run::of(file.into(), Backend::Sim)
     };
-    let scenario = super::readable(experiment.scenario(run.scale()))?;
     let begun = now();
     let results = play_scenario(&run, &scenario)?;
     if results.played > 0 {

@@ -50,6 +50,9 @@ pub(crate) struct Results {
 
 /// Plays the cells that were asked for, judges them, and writes the files.
 pub(crate) fn play_scenario(asked: &Asked, scenario: &Scenario) -> Result<Results, Failure> {
+    if scenario.measures_this_machine() {
+        refuse_network(asked)?;
+    }
     let runs = at_backend(&chosen(scenario, &asked.cell)?, asked)?;
     let runs: Vec<&Run> = runs.iter().collect();
     live::prepare(asked, &runs)?;
@@ -66,7 +69,9 @@ pub(crate) fn play_scenario(asked: &Asked, scenario: &Scenario) -> Result<Result
     let record = Record {
         argv: asked.argv(),
         program_hash: program_hash()?,
-        backend: plan::Backend::from(asked.backend).name(),
+        backend: (runs.first())
+            .map_or(asked.backend.into(), |run| run.backend)
+            .name(),
     };
     for path in asked.csv.iter().chain(&asked.parquet) {
         is_replaceable(path)?;
@@ -123,7 +128,10 @@ fn at_backend(runs: &[&Run], asked: &Asked) -> Result<Vec<Run>, Failure> {
     let placed = |run: &&Run| {
         let places = asked.hosts.iter().map(|placed| place(placed, run));
         Ok(Run {
-            backend: asked.backend.into(),
+            backend: match run.backend {
+                plan::Backend::Machine(_) => run.backend,
+                _ => asked.backend.into(),
+            },
             places: places.collect::<Result<_, _>>()?,
             ..(*run).clone()
         })
@@ -145,6 +153,24 @@ fn place(placed: &Placed, run: &Run) -> Result<Place, Failure> {
         node,
         host: placed.host.clone(),
     })
+}
+
+/// A scenario that measures this machine has no network, and its cells run one after another.
+fn refuse_network(asked: &Asked) -> Result<(), Failure> {
+    const NETWORK: &str = "without a network";
+    let excess = [
+        ("--backend", asked.backend != Backend::Sim, NETWORK),
+        ("--host", !asked.hosts.is_empty(), NETWORK),
+        ("--pcap", asked.pcap.is_some(), NETWORK),
+        ("--jobs", asked.jobs.is_some(), "one cell after another"),
+    ];
+    match excess.iter().find(|(_, is_given, _)| *is_given) {
+        None => Ok(()),
+        Some((option, _, how)) => Err(Failure::usage(
+            format!("{option}: a scenario with [bench] measures this machine, {how}"),
+            format!("leave {option} out"),
+        )),
+    }
 }
 
 fn one_cell(runs: &[&Run], pcap: &Path) -> Result<(), Failure> {
@@ -218,7 +244,7 @@ fn write_tables(asked: &Asked, scenario: &str, cells: &[Value]) -> Result<(), Fa
     Ok(())
 }
 
-/// The begin of a key, as `dccplab check` shows it.
+/// The start of a key, as `dccplab check` shows it.
 fn short(key: &str) -> &str {
     key.get(..12).unwrap_or(key)
 }
@@ -309,7 +335,9 @@ fn play_captured(
 /// Draws each cell into a file of its own.
 fn draw(dir: &Path, name: &str, runs: &[&Run], cells: &[Value]) -> Result<(), Failure> {
     let mut taken = BTreeSet::new();
-    for cell in cells.iter().filter(|cell| cell["error"].is_null()) {
+    // A measurement of this machine has nothing to draw.
+    let is_drawn = |cell: &&Value| cell["error"].is_null() && cell["summary"]["bench"].is_null();
+    for cell in cells.iter().filter(is_drawn) {
         let label = cell["label"].as_str().unwrap_or_default();
         let label = if label.is_empty() { name } else { label };
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.=".contains(c);

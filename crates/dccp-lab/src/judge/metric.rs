@@ -201,6 +201,10 @@ pub(crate) const METRICS: &[Known] = &{
         time(Cell, "rtt_increase", &["rtt_increase_ns"]),
         of(Cell, "rtt_ratio", "1", &["rtt_ratio"]),
         time(Cell, "duration", &["duration_ns"]),
+        of(Cell, "operations", "1/s", &["bench.operations_per_s"]),
+        time(Cell, "cost", &["bench.cost_ns"]),
+        of(Cell, "cost_share", "1", &["bench.cost_share"]),
+        time(Cell, "packet_cost", &["bench.packet_cost_ns"]),
     ]
 };
 
@@ -309,6 +313,8 @@ mod tests {
                     { "id": "neck", "direction": "back", "lost_packets": {} },
                 ],
                 "fairness": 0.5,
+                "bench": { "operations": 9, "operations_per_s": 3e6, "cost_ns": 250.0, "cost_share": -0.01,
+                    "packet_cost_ns": null },
             },
             "series": { "interval_ns": 100_000_000, "t_ns": [100_000_000, 200_000_000, 300_000_000, 400_000_000],
                 "flows": [{ "id": "a", "goodput_bps": [1.0, 2.0, 4.0, null], "lost_packets": [1, 2, 3, 4] }] },
@@ -328,6 +334,14 @@ mod tests {
         assert_eq!(value("dropped", Some("neck"), None), Some(5.0));
         assert_eq!(value("dropped", Some("neck back"), None), Some(0.0));
         assert_eq!(value("fairness", None, None), Some(0.5));
+    }
+
+    #[test]
+    fn figures_of_a_measurement_belong_to_the_cell() {
+        assert_eq!(value("operations", None, None), Some(3e6));
+        assert_eq!(value("cost", None, None), Some(250.0 * NS));
+        assert_eq!(value("cost_share", None, None), Some(-0.01));
+        assert!(value("packet_cost", None, None).is_some_and(f64::is_nan));
     }
 
     #[test]

@@ -197,8 +197,18 @@ mod tests {
 
     #[test]
     fn swapped_axes_pair_each_cell_with_its_mirror() {
-        let (_, sums) = table().join(&table().swap(0, 1), |a, _| a);
-        // "reno" is no window, so nothing agrees.
-        assert!(sums.is_empty());
+        let entry = |a: &str, b: &str, value| (vec![a.into(), b.into()], value);
+        let square = Vector::new(
+            vec!["major".into(), "cross".into()],
+            vec![
+                entry("x", "x", 1.0),
+                entry("x", "y", 2.0),
+                entry("y", "x", 3.0),
+                entry("y", "y", 4.0),
+            ],
+        );
+        let (_, pairs) = square.join(&square.clone().swap(0, 1), |own, mirror| (own, mirror));
+        let pairs: Vec<(f64, f64)> = pairs.into_iter().map(|(_, pair)| pair).collect();
+        assert_eq!(pairs, [(1.0, 1.0), (2.0, 3.0), (3.0, 2.0), (4.0, 4.0)]);
     }
 }

@@ -6,7 +6,7 @@
 
 use super::json;
 use super::read::{each, number, text};
-use super::table::busiest_link;
+use super::table::{busiest_link, flows_of};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -158,7 +158,7 @@ fn rows_of(cell: &Value) -> Vec<Row<'_>> {
     let row = |flow| Row { cell, flow, link };
     match summary {
         Value::Null => vec![row(&Value::Null)],
-        summary => each(&summary["flows"]).map(row).collect(),
+        _ => flows_of(cell).map(row).collect(),
     }
 }
 

@@ -3,7 +3,9 @@
 //! gives the same bytes.
 
 use crate::judge::verdict::{AssertionVerdict, Mark, TableVerdict};
-use crate::run::outcome::{FlowInterval, FlowOutcome, LinkInterval, LinkOutcome, Outcome, Totals};
+use crate::run::outcome::{
+    Figures, FlowInterval, FlowOutcome, LinkInterval, LinkOutcome, Outcome, Totals,
+};
 use crate::scenario::plan::{Flow, Run, Transport};
 use crate::scenario::{Scale, Scenario};
 use crate::summary::{FlowSummary, LinkSummary, Summary, sum_up};
@@ -40,8 +42,9 @@ pub struct Record {
     /// Hash of the program.
     #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
     pub program_hash: String,
-    /// Where the cells ran: in the simulator, in network namespaces of this machine, or between named machines.
-    #[schemars(extend("enum" = ["sim", "live", "hosts"]))]
+    /// Where the cells ran: in the simulator, in network namespaces of this machine, between named machines, or on this
+    /// machine, which they measured.
+    #[schemars(extend("enum" = ["sim", "live", "hosts", "machine"]))]
     pub backend: &'static str,
 }
 
@@ -114,7 +117,7 @@ struct Cell<'a> {
     /// A text, because it has 64 bits.
     #[schemars(regex(pattern = "^[0-9]+$"))]
     seed: String,
-    /// Simulated time, or real time in a live run.
+    /// Simulated time; real time in a live run and in a measurement of this machine.
     duration_ns: u64,
     /// Why the cell failed.
     error: Option<&'a str>,
@@ -139,8 +142,10 @@ struct CellSummary<'a> {
     hosts: Vec<Host<'a>>,
     #[serde(flatten)]
     summary: &'a Summary,
-    /// Events that the simulator played; null in a live run.
+    /// Events that the simulator played; null in other runs.
     events: Option<u64>,
+    /// The figures of a measurement of this machine; null in other runs.
+    bench: Option<&'a Figures>,
 }
 
 /// A flow, or several streams under one name.
@@ -390,6 +395,7 @@ fn summary_of<'a>(run: &'a Run, outcome: &'a Outcome, summary: &'a Summary) -> C
             .collect(),
         summary,
         events: outcome.events,
+        bench: outcome.bench.as_deref(),
     }
 }
 

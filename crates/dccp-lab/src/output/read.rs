@@ -1,4 +1,4 @@
-//! Values of a document, read back. What is null becomes NaN, or an empty text.
+//! Values of a document, read back. What is null is `None`, NaN in a list, or an empty text.
 
 use serde_json::Value;
 

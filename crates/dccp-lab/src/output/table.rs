@@ -84,16 +84,19 @@ fn of_cell(cell: &Value, metrics: &[Metric]) -> Vec<Vec<String>> {
         }));
         row
     };
-    each(&cell["summary"]["flows"])
-        .enumerate()
-        .map(row)
-        .collect()
+    flows_of(cell).enumerate().map(row).collect()
+}
+
+/// The flows of a cell. A measurement of this machine has one without a name.
+pub(super) fn flows_of(cell: &Value) -> impl Iterator<Item = &Value> {
+    let nameless = cell["summary"]["bench"].is_object().then_some(&Value::Null);
+    each(&cell["summary"]["flows"]).chain(nameless)
 }
 
 /// The rows for the repetitions of a cell: mean and standard deviation of each flow.
 fn of_repetitions(cells: &[Value], metrics: &[Metric]) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
-    for (n, flow) in each(&cells[0]["summary"]["flows"]).enumerate() {
+    for (n, flow) in flows_of(&cells[0]).enumerate() {
         let mut mean_row = vec![
             format!("mean of {}", cells.len()),
             text(&flow["id"]).to_owned(),
@@ -189,6 +192,10 @@ const fn title(metric: Metric) -> &'static str {
         Metric::Cwnd => "mean cwnd",
         Metric::Queue => "mean queue",
         Metric::Utilisation => "utilisation",
+        Metric::Operations => "per second",
+        Metric::Cost => "cost, ns",
+        Metric::CostShare => "share of cost",
+        Metric::PacketCost => "packet, ns",
     }
 }
 
@@ -216,6 +223,7 @@ pub(super) fn values(metric: Metric, flow: &Value, n: usize, summary: &Value) ->
     let of_datagrams = |key: &str| number(&flow["datagrams"][key]);
     let of_frames = |key: &str| number(&flow["frames"][key]);
     let of_cell = |key: &str| number(&summary[key]).filter(|_| n == 0);
+    let of_bench = |key: &str| number(&summary["bench"][key]).filter(|_| n == 0);
     let of_link = |key: &str| number(&busiest_link(summary)?[key]).filter(|_| n == 0);
     let one = match metric {
         Metric::Goodput => of_flow("throughput_after_discard_bps").or(of_flow("throughput_bps")),
@@ -233,6 +241,10 @@ pub(super) fn values(metric: Metric, flow: &Value, n: usize, summary: &Value) ->
         Metric::RttIncrease => of_cell("rtt_increase_ns"),
         Metric::Queue => of_link("queue_packets_mean"),
         Metric::Utilisation => of_link("utilisation"),
+        Metric::Operations => of_bench("operations_per_s"),
+        Metric::Cost => of_bench("cost_ns"),
+        Metric::CostShare => of_bench("cost_share"),
+        Metric::PacketCost => of_bench("packet_cost_ns"),
         Metric::RttTransport => return percentiles(&flow["rtt_transport_ns"]),
         Metric::Age => return percentiles(&flow["age_ns"]),
         Metric::AgeImportant => return percentiles(&flow["datagrams"]["age_important_ns"]),
@@ -271,11 +283,13 @@ fn shown(metric: Metric, values: &[f64]) -> String {
         | Metric::Age
         | Metric::AgeImportant
         | Metric::AgeFrame => show::millis(whole_nanos(value)),
-        Metric::ImportantDelivered | Metric::Undelivered | Metric::Dropped => percent(value),
+        Metric::ImportantDelivered | Metric::Undelivered | Metric::Dropped | Metric::CostShare => {
+            percent(value)
+        }
         Metric::Usable if n == 0 => percent(value),
         Metric::Stalls if n == 1 => percent(value),
-        Metric::Usable => format!("{value:.1}"),
-        Metric::Stalls => format!("{value:.0}"),
+        Metric::Usable | Metric::Cost | Metric::PacketCost => format!("{value:.1}"),
+        Metric::Stalls | Metric::Operations => format!("{value:.0}"),
         Metric::Stability
         | Metric::Fairness
         | Metric::Asymmetry
@@ -335,6 +349,29 @@ mod tests {
              reno       second          1.00 Mbit/s  1.250 %         -                 -     20.4 / 31.0                -\n\
              bic, 8MiB  failed: broken\n\
              warning: bic, 8MiB: late\n"
+        );
+    }
+
+    #[test]
+    fn measurement_has_one_row_without_a_flow() {
+        let cell = |repeat: u64, cost: f64| {
+            json!({ "label": format!("r{repeat}"), "variables": {}, "phase": null, "repeat": repeat,
+                "summary": { "flows": [], "bench": { "operations_per_s": 2e6, "cost_ns": cost,
+                    "cost_share": 0.0625, "packet_cost_ns": null } } })
+        };
+        let metrics = [
+            Metric::Operations,
+            Metric::Cost,
+            Metric::CostShare,
+            Metric::PacketCost,
+        ];
+        assert_eq!(
+            of_cells(&[cell(0, 10.0), cell(1, 11.0)], &metrics),
+            "             flow  per second  cost, ns  share of cost  packet, ns\n\
+             r0                    2000000      10.0          6.2 %           -\n\
+             r1                    2000000      11.0          6.2 %           -\n\
+             mean of 2             2000000      10.5          6.2 %           -\n  \
+               deviation                 0       0.7          0.0 %           -\n"
         );
     }
 

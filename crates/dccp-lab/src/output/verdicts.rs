@@ -58,14 +58,14 @@ fn line_of_group(group: &Group, repetitions: usize) -> String {
     } else {
         place.join(", ")
     };
-    let number = |value: Option<f64>| value.map_or("unknown".to_owned(), short);
+    let number = |value: Option<f64>| value.map_or("unknown".to_owned(), four_digits);
     let (left, right) = (number(group.left), number(group.right));
     let held = group.held;
     format!("       {place}: {left} against {right}, held in {held} of {repetitions}\n")
 }
 
 /// A number with four digits.
-fn short(value: f64) -> String {
+pub(super) fn four_digits(value: f64) -> String {
     let size = value.abs();
     if (1e-3..1e4).contains(&size) || value == 0.0 {
         let digits: f64 = format!("{value:.3e}").parse().unwrap_or(value);

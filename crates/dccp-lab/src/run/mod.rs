@@ -1,6 +1,7 @@
 //! Runs of a scenario, and what they measure.
 
 pub(crate) mod agenda;
+mod bench;
 #[cfg(target_os = "linux")]
 pub mod hosts;
 #[cfg(target_os = "linux")]

@@ -17,10 +17,33 @@ pub struct Outcome {
     pub processors: Vec<Option<Duration>>,
     /// The received packets that each machine lost, by reason, those that are not zero; `None` in a live run.
     pub lost_by_hosts: Vec<Option<Vec<(&'static str, u64)>>>,
-    /// Events that the simulator played; `None` in a live run.
+    /// Events that the simulator played; `None` in other runs.
     pub events: Option<u64>,
+    /// The figures of a measurement of this machine; `None` in other runs.
+    pub bench: Option<Box<Figures>>,
     /// Limits of a run in real time beside the network, with evidence, and settings that were not applied.
     pub warnings: Vec<String>,
+}
+
+/// The figures of a measurement of this machine.
+#[derive(Serialize, JsonSchema, Clone, Copy, PartialEq, Debug, Default)]
+#[schemars(deny_unknown_fields)]
+pub struct Figures {
+    /// The operations that were measured: checksums, datagrams or acknowledgements. Datagrams count when they arrive, over
+    /// UDP when they are sent.
+    pub operations: u64,
+    /// Operations per second; checksums and acknowledgements per second of processor time.
+    #[schemars(range(min = 0))]
+    pub operations_per_s: f64,
+    /// Processor time of an operation; of a datagram, that of both ends.
+    #[schemars(range(min = 0))]
+    pub cost_ns: Option<f64>,
+    /// The operations' share of the sender's processor time, for checksums and acknowledgements. A checksum is measured alone, so
+    /// its share can exceed 1.
+    pub cost_share: Option<f64>,
+    /// The sender's processor time for a packet of data, with its share of acknowledgements.
+    #[schemars(range(min = 0))]
+    pub packet_cost_ns: Option<f64>,
 }
 
 /// The recorded values of a flow: of all its streams together.

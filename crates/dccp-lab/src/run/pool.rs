@@ -1,7 +1,7 @@
 //! Many runs at once, on threads. Runs share nothing, so their results do not depend on the number of threads.
 
 use super::outcome::Outcome;
-use super::sim;
+use super::{bench, sim};
 use crate::scenario::plan::Run;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
@@ -25,11 +25,17 @@ const QUIET: Duration = Duration::from_millis(100);
 /// Quiet periods, 2 s in all, after which a stopped run counts as hanging.
 const PATIENCE: u32 = 20;
 
-/// Plays runs on `jobs` threads and reports to `tell`. If `tell` returns `false`, the current runs are cancelled.
-/// `tell` is also called without a new result, so that it can stop runs at any time.
+/// Plays runs on `jobs` threads, measurements of this machine on one, and reports to `tell`. If `tell` returns `false`, the
+/// current runs are cancelled. `tell` is also called without a new result, so that it can stop runs at any time.
 pub fn play_all(runs: &[&Run], jobs: usize, tell: impl FnMut(Option<News>) -> bool) {
     let runs: Vec<Run> = runs.iter().map(|&run| run.clone()).collect();
     let number = runs.len();
+    // Measurements would disturb each other.
+    let jobs = if runs.iter().any(|run| run.bench().is_some()) {
+        1
+    } else {
+        jobs
+    };
     let play = move |index: usize, stop: &AtomicBool, news: &mpsc::Sender<News>| {
         play(index, runs.get(index)?, stop, news)
     };
@@ -94,9 +100,13 @@ fn play(
         }
         !stop.load(Ordering::Relaxed)
     };
-    match catch_unwind(AssertUnwindSafe(|| sim::play(run, None, progress))) {
+    let played = || match run.bench() {
+        Some(bench) => bench::measure(run, bench).map(Some),
+        None => sim::play(run, None, progress).map_err(|error| error.to_string()),
+    };
+    match catch_unwind(AssertUnwindSafe(played)) {
         Ok(Ok(outcome)) => outcome.map(Ok),
-        Ok(Err(error)) => Some(Err(error.to_string())),
+        Ok(Err(error)) => Some(Err(error)),
         Err(panic) => Some(Err(message(panic.as_ref()))),
     }
 }

@@ -2,10 +2,13 @@
 //! generates that page from these types.
 
 use super::more_keys::{
-    AssertKeys, DefineKeys, DrawKeys, FigureKeys, ImportantKeys, PublishedKeys, QuickKeys,
+    AssertKeys, DefineKeys, DrawKeys, FigureKeys, ImportantKeys, LinkUtilKeys, PublishedKeys,
+    QuickKeys,
 };
+mod bench;
 mod trace;
 
+pub(crate) use bench::{BenchKeys, BenchKind};
 pub(crate) use trace::{PresetName, Trace, TraceKeys};
 
 use super::numbers::{Number, Share, Whole};
@@ -38,8 +41,10 @@ pub(crate) struct File {
     pub(crate) source: Option<String>,
     /// The source of all random numbers.
     pub(crate) seed: Whole<0, { i64::MAX.unsigned_abs() }>,
-    /// The nodes.
-    pub(crate) topology: At<Topology>,
+    /// A measurement of this machine, in place of a network and its traffic.
+    pub(crate) bench: Option<At<BenchKeys>>,
+    /// Required: The nodes.
+    pub(crate) topology: Option<At<Topology>>,
     /// The links between nodes.
     #[serde(default)]
     pub(crate) link: Sections<LinkKeys>,
@@ -585,14 +590,4 @@ pub(crate) struct MeasureKeys {
     pub(crate) repeat: Option<Whole<1, 10_000>>,
     /// Links whose utilisation is recorded as a series. Default: none.
     pub(crate) link_util: Option<LinkUtilKeys>,
-}
-
-/// `link_util`
-#[derive(Deserialize, JsonSchema, Debug)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct LinkUtilKeys {
-    /// The ids of the links.
-    pub(crate) links: At<OneOrMany<String>>,
-    /// The interval of the series.
-    pub(crate) every: Period,
 }

@@ -1,7 +1,8 @@
 //! `[measure]` and `[[phase]]`: the durations of runs, and the recorded values.
 
-use super::keys::{LinkUtilKeys, MeasureKeys, PhaseKeys, PhaseRun, Sections};
+use super::keys::{MeasureKeys, PhaseKeys, PhaseRun, Sections};
 use super::mistake::{Mistake, Place};
+use super::more_keys::LinkUtilKeys;
 use super::plan::{Flow, Kind, Link, LinkUtil, Measure};
 use super::values::At;
 use core::time::Duration;

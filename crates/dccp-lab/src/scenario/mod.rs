@@ -12,6 +12,7 @@
 //! - `paths.rs`, `bottleneck.rs`: the paths of packets and their limits.
 //! - `flow.rs`, `traffic.rs`: `[[flow]]` and its traffic.
 //! - `measure.rs`: `[measure]`, `[[phase]]`.
+//! - `bench.rs`: `[bench]`.
 //! - `expect.rs`: `[[assert]]`, `[[published]]`, `[[figure]]`.
 //! - [`plan`]: the result.
 //!
@@ -20,6 +21,7 @@
 //! Mistakes are found in phases: syntax, keys and values, then what concerns several keys. All mistakes of a
 //! phase are reported together.
 
+mod bench;
 mod bottleneck;
 mod changes;
 mod document;
@@ -145,6 +147,11 @@ impl Scenario {
         }
     }
 
+    /// True if the cells measure this machine: they run one after the other, and their results vary.
+    pub fn measures_this_machine(&self) -> bool {
+        self.runs.iter().any(|run| run.bench().is_some())
+    }
+
     /// Parses a text; `file` is its name in errors.
     ///
     /// # Errors
@@ -169,7 +176,9 @@ fn scenario(
     mistakes: &mut Mistakes,
 ) -> Option<Scenario> {
     let document = document::parse(text, mistakes)?;
-    let sections = ["topology", "matrix", "measure", "define", "draw", "quick"];
+    let sections = [
+        "bench", "topology", "matrix", "measure", "define", "draw", "quick",
+    ];
     if !document::are_tables(&document, &sections, mistakes) {
         return None;
     }
@@ -355,6 +364,19 @@ fn add_runs(
     runs: &mut Runs,
     mistakes: &mut Mistakes,
 ) -> Option<()> {
+    if let Some(keys) = &file.bench {
+        let measurement = bench::measurement(keys, file, document, mistakes)?;
+        for repeat in repeats {
+            mistakes.check(runs.add(Run {
+                cell: variables.cell.clone(),
+                drawn: variables.drawn.clone(),
+                repeat,
+                seed: repeated(file.seed.0, repeat),
+                ..measurement.clone()
+            }))?;
+        }
+        return Some(());
+    }
     let network = topology::network(file, document, outside.folder, mistakes)?;
     let defaults = MeasureKeys::default();
     let measure_keys = file.measure.as_ref().map_or(&defaults, |keys| &keys.value);

@@ -1,8 +1,8 @@
-//! The keys of sections about variables, expected results and important datagrams. As in `keys.rs`, the comments are the text of
-//! `docs/scenario-keys.md`.
+//! The keys of sections about variables, expected results, important datagrams and the utilisation of links. As in
+//! `keys.rs`, the comments are the text of `docs/scenario-keys.md`.
 
 use super::numbers::{Number, Share, Whole};
-use super::values::{At, Name, OneOrMany};
+use super::values::{At, Name, OneOrMany, Period};
 use crate::judge::{Best, Expectation};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -134,4 +134,14 @@ pub(crate) enum FigureKind {
 pub(crate) struct ImportantKeys {
     /// One in this number of datagrams is important, the first for a start.
     pub(crate) every: Whole<1, 1_000_000>,
+}
+
+/// `link_util`
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LinkUtilKeys {
+    /// The ids of the links.
+    pub(crate) links: At<OneOrMany<String>>,
+    /// The interval of the series.
+    pub(crate) every: Period,
 }

@@ -12,9 +12,11 @@ use dccp_sim::rate_trace::model::Model;
 use dccp_sim::source::App;
 use dccp_sim::tcp;
 use dccp_sim::{LinkConfig, Seed};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 /// Where a run takes place.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Backend {
     /// In the simulator, in virtual time.
     #[default]
@@ -23,15 +25,18 @@ pub enum Backend {
     Live,
     /// Between named machines, through `dccpmon serve`.
     Hosts,
+    /// On this machine without a network: a measurement of the machine, by `[bench]`.
+    Machine(Bench),
 }
 
 impl Backend {
-    /// The name on the command line and in results.
+    /// The name in results; on the command line, but for measurements, which a scenario decides.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sim => "sim",
             Self::Live => "live",
             Self::Hosts => "hosts",
+            Self::Machine(_) => "machine",
         }
     }
 }
@@ -57,14 +62,66 @@ pub struct Run {
     pub network: Network,
     /// The traffic between nodes.
     pub flows: Vec<Flow>,
-    /// The end of the run.
+    /// The end of the run; of a measurement the time that it takes.
     pub end: Duration,
     /// The recording.
     pub measure: Measure,
 }
 
-/// Nodes and the links between them.
-#[derive(Clone, PartialEq, Debug)]
+/// A measurement of this machine.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Bench {
+    /// The header checksum of a datagram, alone and within a whole sender.
+    Checksum {
+        /// Bytes of data.
+        size: usize,
+        /// The bytes that the checksum covers.
+        coverage: Coverage,
+    },
+    /// Datagrams over the loopback interface.
+    Sending {
+        /// The calls that hand them over.
+        by: Call,
+        /// Datagrams of a call.
+        batch: usize,
+        /// Bytes of data.
+        size: usize,
+    },
+    /// Acknowledgements of a bulk transfer in memory.
+    AckVector {
+        /// Packets in flight.
+        window: u64,
+        /// The share of packets that are lost.
+        loss: f64,
+    },
+}
+
+/// The bytes that a header checksum covers.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum Coverage {
+    /// The whole packet.
+    Full,
+    /// The header with its options.
+    Header,
+}
+
+/// The calls that hand datagrams over.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum Call {
+    /// A system call of a UDP socket for each datagram.
+    Udp,
+    /// A call of a DCCP socket.
+    Socket,
+    /// A packet ring before a DCCP socket.
+    Ring,
+}
+
+/// Nodes and the links between them. A measurement has none.
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Network {
     /// Nodes. Those at an end of a flow are hosts, the others routers.
     pub nodes: Vec<String>,
@@ -245,6 +302,14 @@ impl Run {
         self.label() == name
             || (name.len() >= KEY_DIGITS_MIN && self.key().starts_with(name))
             || name.split(',').all(has)
+    }
+
+    /// The measurement of this machine, if the run is one.
+    pub const fn bench(&self) -> Option<Bench> {
+        match self.backend {
+            Backend::Machine(bench) => Some(bench),
+            Backend::Sim | Backend::Live | Backend::Hosts => None,
+        }
     }
 
     /// The number of connections.

@@ -14,8 +14,9 @@ Where a list is expected, a single value may stand for a list of one.
 ";
 
 /// The sections, in the order of the page. The first is the file itself.
-const SECTIONS: [&str; 23] = [
+const SECTIONS: [&str; 24] = [
     "File",
+    "BenchKeys",
     "Topology",
     "LinkKeys",
     "AqmKeys",

@@ -124,7 +124,7 @@ mod tests {
                 "f:9:8: link: there is no such section that [quick] can change",
             ),
         ] {
-            let text = FILE.split("[quick").next().expect("the begin");
+            let text = FILE.split("[quick").next().expect("the start");
             let text = format!("{text}\n\n\n{quick}");
             assert_eq!(at(&text, Scale::Full), Err(what.to_owned()));
         }

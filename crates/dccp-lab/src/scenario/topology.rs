@@ -18,7 +18,9 @@ pub(crate) fn network(
     folder: &Path,
     mistakes: &mut Mistakes,
 ) -> Option<Network> {
-    let nodes = nodes::nodes(&file.topology, mistakes)?;
+    let missing = || Mistake::missing(&(0..0), "topology");
+    let topology = mistakes.check(file.topology.as_ref().ok_or_else(missing))?;
+    let nodes = nodes::nodes(topology, mistakes)?;
     let mut links: Vec<NewLink> = Vec::new();
     for (keys, table) in file.link.iter().zip(link::tables(document)) {
         let new = link::links(keys, table, &nodes, folder, mistakes);
@@ -30,7 +32,7 @@ pub(crate) fn network(
     let machines = host::machines(&file.host, &nodes, &mut links, mistakes);
     let links: Vec<Link> = links.into_iter().map(|new| new.link).collect();
     if mistakes.is_empty() {
-        nodes::are_connected(&file.topology, &links, mistakes);
+        nodes::are_connected(topology, &links, mistakes);
     }
     let mut routes = Vec::new();
     for keys in &file.route {

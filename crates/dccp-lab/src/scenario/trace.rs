@@ -11,7 +11,7 @@ use dccp_sim::rate_trace::RateTrace;
 use dccp_sim::rate_trace::model::{Model, PRESETS, Preset};
 use std::path::Path;
 
-/// The begin of a text that names a preset.
+/// The start of a text that names a preset.
 const PREFIX: &str = "preset:";
 
 /// The rate of a link over time, and what else a preset brings.

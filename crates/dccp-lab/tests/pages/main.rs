@@ -50,18 +50,23 @@ fn judged() -> PathBuf {
     let mut document = document();
     document["assertions"] = json!([
         { "claim": "C01", "kind": "order", "says": "reno is fair to itself", "that": "fairness[reno,reno] > 0.9",
-          "artefact": null, "mark": "holds", "share": 1.0,
-          "groups": [{ "where": { "major": "reno" }, "draws": 2, "held": 2, "left": 0.99, "right": 0.9 }] },
+          "artefact": null, "mark": "holds", "share": 1.0, "repetitions": 2, "holds_for_means": true, "problem": null,
+          "groups": [{ "where": { "major": "reno" }, "held": 2, "left": 0.99, "right": 0.9 }] },
         { "claim": null, "kind": "value", "says": "fast gets half", "that": "share(fast) in 0.4..0.6",
-          "artefact": "txqueuelen", "mark": "fails", "share": 0.0, "groups": [] },
+          "artefact": "txqueuelen", "mark": "fails", "share": 0.0, "repetitions": 2, "holds_for_means": false,
+          "problem": null, "groups": [] },
     ]);
     let names = ["reno", "cubic", "fast"];
     document["published"] = json!([{
-        "title": "Asymmetry of the paper", "metric": "asymmetry", "unit": "", "rows": names, "columns": names,
+        "title": "Asymmetry of the paper", "value": "asymmetry", "unit": "1", "rows": names, "columns": names,
         "published": [[0.0, 0.2, -0.3], [-0.2, 0.0, null], [0.3, 0.1, 0.0]],
         "ours": [[0.01, 0.1, -0.4], [-0.1, 0.0, 0.2], [0.4, -0.2, 0.02]],
-        "kind": "order", "rank_correlation": 0.81, "mark": "holds",
+        "rank_correlation": 0.81, "expected_correlation": 0.6, "claim": null, "mark": "holds",
     }]);
+    // What is invented here is what the program writes.
+    let schema = include_str!("../../schema/dccplab-result-1.json");
+    let schema = serde_json::from_str(schema).expect("JSON");
+    jsonschema::validate(&schema, &document).expect("a result");
     let path = file("judged.json");
     fs::write(&path, document.to_string()).expect("a file");
     path

@@ -1,5 +1,6 @@
 //! The program as its users run it, one file for each subject.
 
+mod bench;
 mod campaign;
 mod effects;
 mod errors;

@@ -187,6 +187,7 @@ fn stacks_are_ranked_by_stored_results() {
     let row = |name: &str| {
         said.lines()
             .position(|line| line.trim_start().starts_with(name))
+            .unwrap_or_else(|| panic!("no {name}: {said}"))
     };
     assert!(
         row("reno ") < row("cubic ") && row("cubic ") < row("bbr "),

@@ -54,7 +54,7 @@ class Window:
 
 @final
 class Ack:
-    """An acknowledgement. Times are in nanoseconds, `now_ns` since the begin of the run."""
+    """An acknowledgement. Times are in nanoseconds, `now_ns` since the start of the run."""
 
     @property
     def now_ns(self) -> int:
@@ -108,7 +108,7 @@ class Congestion:
 
     @property
     def now_ns(self) -> int:
-        """When it was detected, in nanoseconds since the begin of the run."""
+        """When it was detected, in nanoseconds since the start of the run."""
     @property
     def cause(self) -> Literal["loss", "mark"]:
         """The sign that started the event."""

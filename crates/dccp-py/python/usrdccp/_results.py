@@ -66,7 +66,7 @@ class Results(Table):
 
     @property
     def json(self) -> str:
-        """The document that `dccplab run --json` writes: the same scenario gives the same bytes."""
+        """The document as `dccplab run --json` writes it; only the record of the program differs."""
         return self._native.json(self._argv)
 
     def to_dict(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class Results(Table):
         return {key: error for key, _, error in self._native.heads() if error is not None}
 
     def series(self, cell: _native.Cell | str) -> Table:
-        """The series of a cell: a row for each interval. `cell` is a cell, its key or the begin of it, or its label."""
+        """The series of a cell: a row for each interval. `cell` is a cell, its key or the start of it, or its label."""
         return Table(*self._native.series(self._number(cell)))
 
     def _number(self, cell: _native.Cell | str) -> int:

@@ -117,7 +117,7 @@ class Scenario:
     ) -> Results:
         """Runs cells on `jobs` threads: all cells and all cores, if not told otherwise.
 
-        A cell is one of `cells`, its label, the begin of its key, or `variable=value,…`. `progress` is called a few
+        A cell is one of `cells`, its label, the start of its key, or `variable=value,…`. `progress` is called a few
         times per second. Ctrl-C ends the run.
         """
         if jobs is not None and jobs < 1:
@@ -136,7 +136,7 @@ class Scenario:
         return self._native.chosen([cell if isinstance(cell, str) else cell.key for cell in cells])
 
     def _argv(self) -> list[str]:
-        return ["usrdccp", "run", self._file]
+        return ["dccplab", "run", self._file, *(["--quick"] if self._quick else [])]
 
     def __repr__(self) -> str:
         return f"<Scenario {self.name}: {len(self.cells)} cells>"

@@ -1,6 +1,7 @@
 //! The assertions with their marks, and what each group of cells gave.
 
 use super::super::read::{each, text};
+use super::super::verdicts::four_digits;
 use super::{Source, count, mark};
 use dccp_report::{Section, Table};
 use serde_json::Value;
@@ -14,7 +15,7 @@ pub(super) fn fill(section: &mut Section, source: &Source) {
     let headings = [
         "says",
         "mark",
-        "share of groups",
+        "share of repetitions",
         "kind",
         "claim",
         "only with artefact",
@@ -68,7 +69,7 @@ fn percent(share: &Value) -> String {
 
 fn number(value: &Value) -> String {
     let value = value.as_f64();
-    value.map_or_else(|| "–".into(), |value| format!("{value:.4}"))
+    value.map_or_else(|| "–".into(), four_digits)
 }
 
 fn dash(text: &str) -> String {

@@ -2,6 +2,7 @@
 
 use super::super::figure;
 use super::super::read::text;
+use super::super::table::flows_of;
 use super::groups::{FIGURES, Figure, Group, deviation, mean, spread};
 use super::stability::{Bar, numbers as bar_numbers, pictures};
 use super::{Source, delays, over_time, record, short, summary};
@@ -140,8 +141,7 @@ fn differences(pairs: &[Pair<'_>]) -> Table {
     ];
     let mut table = Table::numbers(caption, &heads);
     for pair in pairs {
-        let flows = pair.cells[0].0["summary"]["flows"].as_array();
-        for (n, flow) in flows.into_iter().flatten().enumerate() {
+        for (n, flow) in flows_of(pair.cells[0].0).enumerate() {
             for figure in &FIGURES {
                 let values = values(pair, figure, n);
                 if !values.is_empty() {
@@ -226,6 +226,11 @@ fn curves(section: &mut Section, (a, b): (&Source, &Source), pairs: &[Pair<'_>])
         (pair.label.clone(), merged(charts))
     };
     let charts: Vec<(String, Chart)> = pairs.iter().take(CELLS_MAX).map(chart).collect();
+    // Measurements of this machine have none.
+    if charts.iter().all(|(_, chart)| chart.panels.is_empty()) {
+        section.absent("No cell has values over time.");
+        return;
+    }
     let detail = over_time::detail(charts.iter().map(|(_, chart)| chart));
     for (label, chart) in &charts {
         section.folded(label, charts.len() <= OPEN_MAX, |section| {

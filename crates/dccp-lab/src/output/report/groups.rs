@@ -102,6 +102,11 @@ impl<'a> Group<'a> {
         )
     }
 
+    /// The flows of the sample. A measurement of this machine has one without a name.
+    pub(super) fn rows(&self) -> impl Iterator<Item = &'a Value> + use<'a> {
+        table::flows_of(self.sample().unwrap_or(&Value::Null))
+    }
+
     /// The values of all repetitions that have one, such as `cell["summary"]["fairness"]`.
     pub(super) fn values(&self, of: impl Fn(&Value) -> Option<f64>) -> Vec<f64> {
         let cells = self.cells.iter();
@@ -179,7 +184,7 @@ const fn figure(name: &'static str, metric: Metric, part: usize, scale: f64) -> 
 }
 
 /// All numbers that pages compare.
-pub(super) const FIGURES: [Figure; 25] = [
+pub(super) const FIGURES: [Figure; 29] = [
     figure("goodput, Mbit/s", Metric::Goodput, 0, 1e-6),
     figure("loss, %", Metric::Loss, 0, 100.0),
     figure("RTT p50, ms", Metric::RttTransport, 0, 1e-6),
@@ -220,6 +225,10 @@ pub(super) const FIGURES: [Figure; 25] = [
         0,
         100.0,
     ),
+    figure("operations per second", Metric::Operations, 0, 1.0),
+    figure("cost of an operation, ns", Metric::Cost, 0, 1.0),
+    figure("share of cost, %", Metric::CostShare, 0, 100.0),
+    figure("cost of a packet, ns", Metric::PacketCost, 0, 1.0),
 ];
 
 impl Figure {

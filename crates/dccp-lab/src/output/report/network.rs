@@ -15,6 +15,9 @@ use dccp_sim::queue::{Limit, QueueConfig};
 /// The runs of the scenario, or the reason why there are none.
 fn runs(source: &Source) -> Result<&[Run], String> {
     match &source.scenario {
+        Ok(scenario) if scenario.measures_this_machine() => {
+            Err("The scenario measures this machine: it has no network.".into())
+        }
         Ok(scenario) => Ok(&scenario.runs),
         Err(reason) => Err(format!("There is nothing to draw: {reason}.")),
     }

@@ -23,8 +23,9 @@ pub(super) fn fill(section: &mut Section, source: &Source) {
     };
     let shown = chosen.iter().take(CHARTS_MAX);
     let mut charts: Vec<_> = shown.map(|shown| (shown, figure(shown))).collect();
-    if charts.is_empty() {
-        section.absent("No cell was played to its end, so there is nothing to show over time.");
+    // Measurements of this machine have none.
+    if charts.iter().all(|(_, figure)| figure.panels.is_empty()) {
+        section.absent("No cell has values over time.");
         return;
     }
     share_axes(&mut charts);

@@ -81,10 +81,14 @@ fn asked(source: &Source) -> String {
         n => format!(", up to {n} repetitions of each"),
     };
     let time = each(&source.document["cells"]).filter_map(|cell| cell["duration_ns"].as_f64());
+    let backend = text(&record["backend"]);
+    let clock = match backend {
+        "sim" => "virtual time",
+        _ => "real time",
+    };
     format!(
-        "{} was run on the backend {}: {}{repeats}, {:.0} s of the network's time.{published}{variables}",
+        "{} was run on the backend {backend}: {}{repeats}, {:.0} s of {clock}.{published}{variables}",
         source.name(),
-        text(&record["backend"]),
         count(source.cells().len(), "cell"),
         time.sum::<f64>() / 1e9,
     )
@@ -96,8 +100,6 @@ pub(super) fn warnings(source: &Source) -> Vec<String> {
     if source.document["status"] == "interrupted" {
         warnings.push("The run was interrupted: cells are missing.".to_owned());
     }
-    let own = each(&source.document["warnings"]).map(|warning| text(warning).to_owned());
-    warnings.extend(own);
     for cell in source.cells() {
         let label = match text(&cell["label"]) {
             "" => source.name(),

@@ -47,7 +47,7 @@ fn means(source: &Source, groups: &[Group<'_>]) -> Table {
         let values = group.values(|summary| figure.of(summary, flow));
         Quartiles::of(&values)
     };
-    let flows = |group: &Group<'_>| group.flows().count();
+    let flows = |group: &Group<'_>| group.rows().count();
     let has_values = |figure: &&Figure| {
         let mut all = groups.iter();
         all.any(|group| (0..flows(group)).any(|flow| values(figure, group, flow).is_some()))
@@ -62,7 +62,7 @@ fn means(source: &Source, groups: &[Group<'_>]) -> Table {
     for group in groups {
         let played = group.cells.iter().filter(|cell| cell["error"].is_null());
         let played = played.count().to_string();
-        for (n, flow) in group.flows().enumerate() {
+        for (n, flow) in group.rows().enumerate() {
             let names = [
                 group.label.clone(),
                 text(&flow["id"]).to_owned(),
@@ -113,22 +113,24 @@ fn beside(section: &mut Section, published: &Value) {
     let paper = Numbers(&published["published"]);
     let ours = Numbers(&published["ours"]);
     let unit = match text(&published["unit"]) {
-        "" => String::new(),
+        "" | "1" => String::new(),
         unit => format!(", {unit}"),
     };
-    let caption = format!("{}{unit}: the paper and ours", text(&published["metric"]));
+    let caption = format!("{}{unit}: the paper and ours", text(&published["value"]));
     section.table(&numbers(&caption, &rows, &columns, paper, ours));
     if rows.len() > 2 && columns.len() > 2 {
         maps(section, published, (rows, columns));
     }
 }
 
-/// The kind of the comparison and its mark.
+/// What was expected of the comparison, and its mark.
 fn sentence(published: &Value) -> String {
-    let kind = text(&published["kind"]);
-    let compared = match kind {
-        "" => "The scenario only shows both.".to_owned(),
-        _ => format!("Compared by {kind}: {}.", mark(&published["mark"])),
+    let compared = match published["expected_correlation"].as_f64() {
+        None => "The scenario only shows both.".to_owned(),
+        Some(least) => {
+            let mark = mark(&published["mark"]);
+            format!("A rank correlation of at least {least} is expected: {mark}.")
+        }
     };
     match published["rank_correlation"].as_f64() {
         Some(rank) => format!("{compared} The rank correlation of both is {rank:.2}."),
@@ -198,7 +200,7 @@ fn maps(section: &mut Section, published: &Value, (rows, columns): (Vec<String>,
     for (who, values) in both {
         let map = Map {
             caption: format!("{who}: {}", text(&published["title"])),
-            value: text(&published["metric"]).to_owned(),
+            value: text(&published["value"]).to_owned(),
             x: String::new(),
             y: String::new(),
             columns: columns.clone(),

@@ -50,7 +50,7 @@ struct Stream {
     pings: Mutex<Vec<(Instant, Duration)>>,
     /// With CCID 2 receivers report each packet.
     reports_fates: bool,
-    /// The begin of the run.
+    /// The start of the run.
     begin: Instant,
 }
 

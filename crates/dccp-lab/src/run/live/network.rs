@@ -20,7 +20,7 @@ pub(super) struct Network {
     /// By node.
     pub(super) namespaces: Vec<Namespace>,
     pub(super) epoch: Epoch,
-    /// The emulator's counters of each link at the begin.
+    /// The emulator's counters of each link at the start.
     before: Vec<Option<Report>>,
 }
 
