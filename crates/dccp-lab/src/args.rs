@@ -297,6 +297,20 @@ impl Run {
         }
     }
 
+    /// The files that the run reads and writes, with their names in messages.
+    pub(crate) fn files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let json = self.json.as_deref().filter(|_| !self.prints_json());
+        let written = [
+            ("--json", json),
+            ("--csv", self.csv.as_deref()),
+            ("--parquet", self.parquet.as_deref()),
+            ("--pcap", self.pcap.as_deref()),
+        ];
+        let written = written.into_iter();
+        let written = written.filter_map(|(name, path)| Some((name, path?)));
+        written.chain([("the scenario", &*self.file)])
+    }
+
     /// The words that can change the result, as one would type them.
     pub(crate) fn argv(&self) -> Vec<String> {
         let mut argv = vec!["dccplab".to_owned(), "run".to_owned()];

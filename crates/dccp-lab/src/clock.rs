@@ -1,4 +1,4 @@
-//! The real clock, for the progress line and the times of experiments. No result depends on it.
+//! The real clock. The progress line and the times of experiments need it; no result depends on it.
 
 use std::time::Instant;
 

@@ -70,6 +70,7 @@ struct Document {
 
 #[derive(Deserialize)]
 struct Record {
+    name: String,
     scale: Scale,
 }
 
@@ -78,6 +79,18 @@ pub(crate) fn stored(folder: &Path) -> Result<Vec<Stored>, Failure> {
     let mut all = Vec::new();
     for experiment in EXPERIMENTS {
         let document: Option<Document> = read(folder, experiment.name)?;
+        if let Some(other) = document.as_ref().map(|d| &d.record.name)
+            && other != experiment.name
+        {
+            let path = file_of(folder, experiment.name);
+            return Err(Failure::usage(
+                format!(
+                    "{} holds results of another scenario, {other}",
+                    path.display()
+                ),
+                "remove it, and run `dccplab reproduce` again",
+            ));
+        }
         all.extend(document.map(|document| Stored {
             name: experiment.name,
             scale: document.record.scale,

@@ -4,12 +4,13 @@ use dccp_cli::Failure;
 use dccp_lab::output::json::SCHEMA;
 use dccp_lab::scenario::{Scale, Scenario};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
-/// The file of the results, and its companion `FILE.partial`: one line of JSON for each cell.
+/// The file of the results, and its companion `FILE.partial`: one line of JSON for each cell. Only one run at a time has
+/// it.
 pub(crate) struct Store {
     path: PathBuf,
     partial: File,
@@ -21,19 +22,25 @@ impl Store {
         is_replaceable(path)?;
         let name = partial(path);
         let mut options = File::options();
-        options.create(true);
-        if is_resumed {
-            options.read(true).append(true);
-        } else {
-            options.write(true).truncate(true);
-        }
-        let partial = options.open(&name).and_then(|file| {
-            if is_resumed {
-                cut_incomplete_line(&file)?;
-            }
-            Ok(file)
-        });
+        let partial = options.create(true).read(true).append(true).open(&name);
         let partial = partial.map_err(|e| Failure::write(&name, &e))?;
+        if partial.try_lock().is_err() {
+            return Err(Failure::usage(
+                format!("{}: another run writes this file", path.display()),
+                "wait for its end, or name another file",
+            ));
+        }
+        if is_resumed {
+            cut_incomplete_line(&partial).map_err(|e| Failure::write(&name, &e))?;
+        } else if partial.metadata().is_ok_and(|file| file.len() > 0) {
+            return Err(Failure::usage(
+                format!(
+                    "{} holds the finished cells of a run that was stopped",
+                    name.display()
+                ),
+                "add --resume to go on, or remove it",
+            ));
+        }
         Ok(Self {
             path: path.to_owned(),
             partial,
@@ -80,8 +87,11 @@ pub(crate) fn is_replaceable(path: &Path) -> Result<(), Failure> {
 /// Writes a file. Readers find the old contents or the new ones, never a part.
 pub(crate) fn replace(path: &Path, contents: &[u8]) -> Result<(), Failure> {
     let new = with_ending(path, "new");
-    fs::write(&new, contents).map_err(|e| Failure::write(&new, &e))?;
-    fs::rename(&new, path).map_err(|e| Failure::write(path, &e))
+    let written = fs::write(&new, contents).and_then(|()| fs::rename(&new, path));
+    written.map_err(|error| {
+        let _ = fs::remove_file(&new);
+        Failure::write(path, &error)
+    })
 }
 
 /// Cuts off the last line if it is incomplete because the program was killed. The next line would become a part of
@@ -96,17 +106,50 @@ fn cut_incomplete_line(file: &File) -> io::Result<()> {
     file.set_len(end)
 }
 
-/// Cells of this scenario that the same program has finished before, by their keys. Refuses a file with other
-/// contents, results of another scale, or full results of another build, because the results would replace it.
+/// Checks that no file of a command is also another one of it. Each has a name for messages.
+pub(crate) fn are_distinct<'a>(
+    files: impl IntoIterator<Item = (&'static str, &'a Path)>,
+) -> Result<(), Failure> {
+    let mut known: Vec<(PathBuf, &'static str)> = Vec::new();
+    for (name, path) in files {
+        let place = place_of(path);
+        if let Some((_, other)) = known.iter().find(|(known, _)| *known == place) {
+            return Err(Failure::usage(
+                format!(
+                    "{}: {name} would be the same file as {other}",
+                    path.display()
+                ),
+                "name another file",
+            ));
+        }
+        known.push((place, name));
+    }
+    Ok(())
+}
+
+/// The place of a file, which need not exist, without links in its path.
+fn place_of(path: &Path) -> PathBuf {
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let folder = fs::canonicalize(folder.unwrap_or(Path::new(".")));
+    let new = || Some(folder.ok()?.join(path.file_name()?));
+    let known = fs::canonicalize(path).ok();
+    known.or_else(new).unwrap_or_else(|| path.to_owned())
+}
+
+/// Cells of this scenario that the same program has finished before, by their keys. `keys` are those that a run of the
+/// whole scenario would have. Refuses a file with other contents or results of another scale, and full results of another
+/// build or version of the scenario, because the results would replace it.
 pub(crate) fn finished(
     path: &Path,
     scenario: &Scenario,
+    keys: &BTreeSet<String>,
     program_hash: &str,
 ) -> Result<BTreeMap<String, Value>, Failure> {
     let mut cells = BTreeMap::new();
-    let mut has_others = false;
+    let (mut is_of_other_build, mut is_of_other_text) = (false, false);
     let mut add = |hash: &Value, cell: &Value| {
-        has_others |= hash != program_hash;
+        is_of_other_build |= hash != program_hash;
+        is_of_other_text |= !cell["key"].as_str().is_some_and(|key| keys.contains(key));
         if let Some(key) = cell["key"].as_str()
             && hash == program_hash
             && cell["error"].is_null()
@@ -138,10 +181,17 @@ pub(crate) fn finished(
             }
         }
     }
-    if has_others && scenario.scale == Scale::Full {
-        return Err(would_replace(path, "results of another build of dccplab"));
+    let others = [
+        (is_of_other_build, "results of another build of dccplab"),
+        (
+            is_of_other_text,
+            "cells that this scenario does not have here",
+        ),
+    ];
+    match others.iter().find(|(is_there, _)| *is_there) {
+        Some((_, held)) if scenario.scale == Scale::Full => Err(would_replace(path, held)),
+        _ => Ok(cells),
     }
-    Ok(cells)
 }
 
 /// Refuses results of another scale: a quick run would replace the cells of a full one.

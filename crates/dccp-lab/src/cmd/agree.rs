@@ -7,6 +7,7 @@ use dccp_cli::{Failure, exit, print};
 use dccp_lab::output::agreement;
 use dccp_lab::scenario::Scenario;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -23,6 +24,16 @@ pub(crate) fn run(asked: &Agree) -> Result<u8, Failure> {
                 scenario.name
             ),
             "leave it out",
+        ));
+    }
+    let mut names = BTreeSet::new();
+    if let Some(twice) = scenarios.iter().find(|s| !names.insert(&s.name)) {
+        return Err(Failure::usage(
+            format!(
+                "{}: two scenarios have this name, and would share files",
+                twice.name
+            ),
+            "give each a name of its own",
         ));
     }
     fs::create_dir_all(dir).map_err(|error| Failure::write(dir, &error))?;

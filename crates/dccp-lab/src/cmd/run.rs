@@ -3,7 +3,7 @@
 use super::live;
 use crate::args::{Backend, Placed, Run as Asked};
 use crate::progress::Line;
-use crate::store::{Store, finished, is_replaceable, replace};
+use crate::store::{Store, are_distinct, finished, is_replaceable, replace};
 use core::time::Duration;
 use dccp_cli::{Failure, interrupt, print};
 use dccp_lab::judge::verdict::AssertionVerdict;
@@ -16,7 +16,7 @@ use dccp_lab::scenario::Scenario;
 use dccp_lab::scenario::hosts::Place;
 use dccp_lab::scenario::plan::{self, Run};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::Path;
@@ -73,24 +73,40 @@ pub(crate) fn play_scenario(asked: &Asked, scenario: &Scenario) -> Result<Result
             .map_or(asked.backend.into(), |run| run.backend)
             .name(),
     };
+    are_distinct(asked.files())?;
     for path in asked.csv.iter().chain(&asked.parquet) {
         is_replaceable(path)?;
     }
     for dir in asked.out.iter().chain(&asked.cells) {
         fs::create_dir_all(dir).map_err(|e| Failure::write(dir, &e))?;
     }
-    let mut cells = resumed(asked, scenario, &runs, &record)?;
+    let whole = at_backend(&scenario.runs.iter().collect::<Vec<_>>(), asked)?;
+    let mut stored = stored(asked, scenario, &whole, &record)?;
+    let mut cells = resumed(asked, &runs, &mut stored)?;
     let known = cells.iter().flatten().count();
     let mut store = match &asked.json {
         Some(path) if !asked.prints_json() => Some(Store::open(path, asked.resume)?),
         _ => None,
     };
     play(asked, &runs, &mut cells, &mut store, &record)?;
-    let wanted = cells.len();
-    let cells: Vec<Value> = cells.into_iter().flatten().collect();
-    let (assertions, outcome) = json::judge(scenario, &cells, wanted);
+    let missing = cells.iter().filter(|cell| cell.is_none()).count();
+    let played = cells.len() - missing - known;
+    // Cells of a file that is resumed stay in it, also those that were not asked for now.
+    stored.extend(
+        cells
+            .into_iter()
+            .flatten()
+            .map(|cell| (key_of(&cell), cell)),
+    );
+    let cells: Vec<Value> = (whole.iter().filter_map(|run| stored.remove(&run.key()))).collect();
+    let (assertions, outcome) = json::judge(scenario, &cells, cells.len() + missing);
     let document = json::document(scenario, &record, &cells, &assertions, outcome);
-    if let Some(store) = store {
+    if missing > 0 {
+        explain_interruption(asked, cells.len(), missing);
+    }
+    // A run that was stopped does not replace the results of one that was not.
+    let is_kept = missing > 0 && !asked.resume && asked.json.as_ref().is_some_and(|f| f.exists());
+    if let Some(store) = store.filter(|_| !is_kept) {
         store.finish(&document)?;
     }
     write_tables(asked, &scenario.name, &cells)?;
@@ -102,8 +118,24 @@ pub(crate) fn play_scenario(asked: &Asked, scenario: &Scenario) -> Result<Result
         assertions,
         code: outcome.1,
         known,
-        played: cells.len() - known,
+        played,
     })
+}
+
+/// Says on the standard error what an interruption has left.
+fn explain_interruption(asked: &Asked, finished: usize, missing: usize) {
+    let next = match &asked.json {
+        Some(_) if !asked.prints_json() => "; --resume goes on",
+        _ => "",
+    };
+    eprintln!(
+        "interrupted: {finished} of {} cells are finished{next}",
+        finished + missing
+    );
+}
+
+fn key_of(cell: &Value) -> String {
+    cell["key"].as_str().unwrap_or_default().to_owned()
 }
 
 /// The cells that the command line names; all if it names none.
@@ -199,18 +231,30 @@ fn program_hash() -> Result<String, Failure> {
     Ok(blake3::hash(&bytes).to_hex().to_string())
 }
 
-/// The cells that are known from before.
-fn resumed(
+/// The cells in a file that is resumed, by their keys. `whole`: all runs of the scenario.
+fn stored(
     asked: &Asked,
     scenario: &Scenario,
-    runs: &[&Run],
+    whole: &[Run],
     record: &Record,
-) -> Result<Vec<Option<Value>>, Failure> {
+) -> Result<BTreeMap<String, Value>, Failure> {
     let Some(path) = asked.json.as_ref().filter(|_| asked.resume) else {
-        return Ok(vec![None; runs.len()]);
+        return Ok(BTreeMap::new());
     };
-    let mut known = finished(path, scenario, &record.program_hash)?;
-    let cells: Vec<_> = runs.iter().map(|run| known.remove(&run.key())).collect();
+    let keys = whole.iter().map(Run::key).collect();
+    finished(path, scenario, &keys, &record.program_hash)
+}
+
+/// The cells that were asked for and are known from before.
+fn resumed(
+    asked: &Asked,
+    runs: &[&Run],
+    stored: &mut BTreeMap<String, Value>,
+) -> Result<Vec<Option<Value>>, Failure> {
+    let cells: Vec<_> = runs.iter().map(|run| stored.remove(&run.key())).collect();
+    if !asked.resume {
+        return Ok(cells);
+    }
     let found = cells.iter().flatten().count();
     eprintln!("{found} of {} cells were finished before", cells.len());
     for cell in cells.iter().flatten() {

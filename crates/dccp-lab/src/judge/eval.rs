@@ -6,6 +6,7 @@ use super::expr::{
 use super::metric;
 use super::token::quantity_of;
 use super::vector::Vector;
+use core::cmp::Ordering;
 use serde_json::Value;
 
 /// The cells that an expression is about: those of one repetition, or of all.
@@ -151,7 +152,9 @@ impl<'a> Cells<'a> {
                 true => against(right, |a, b| a >= b),
                 false => against(right, |a, b| a > b),
             },
-            Relation::Equals(right) => against(right, |a, b| a.to_bits() == b.to_bits()),
+            Relation::Equals(right) => {
+                against(right, |a, b| a.partial_cmp(&b) == Some(Ordering::Equal))
+            }
             Relation::In(least, most) => {
                 let (axes, below) = against(most, |a, b| a <= b)?;
                 let (_, above) = against(least, |a, b| a >= b)?;
@@ -212,22 +215,27 @@ fn choose(mut vector: Vector, choices: &[Choice]) -> Result<Vector, String> {
 }
 
 fn apply(function: Function, value: f64) -> f64 {
-    match function {
+    known(match function {
         Function::Abs => value.abs(),
         Function::Sqrt => value.sqrt(),
         Function::Log2 => libm::log2(value),
         Function::Log10 => libm::log10(value),
-    }
+    })
+}
+
+/// A quotient by zero and the logarithm of zero are unknown: nothing holds of them.
+fn known(value: f64) -> f64 {
+    if value.is_finite() { value } else { f64::NAN }
 }
 
 fn combine(operator: Operator, a: f64, b: f64) -> f64 {
-    match operator {
+    known(match operator {
         Operator::Add => a + b,
         Operator::Subtract => a - b,
         Operator::Multiply => a * b,
         Operator::Divide => a / b,
         Operator::Power => libm::pow(a, b),
-    }
+    })
 }
 
 /// An unknown value makes the result unknown.
@@ -345,6 +353,20 @@ mod tests {
             judge(others),
             Ok(owned(&[("fast 1MiB", true), ("fast 4MiB", true)]))
         );
+    }
+
+    #[test]
+    fn nothing_holds_of_unknown_numbers() {
+        for text in [
+            "goodput(load) / 0 > 1",
+            "0 / 0 == 0 / 0",
+            "log10(0) < 1",
+            "sqrt(-1) <= 1",
+        ] {
+            let judged = judge(text).expect(text);
+            assert!(judged.iter().all(|(_, holds)| !holds), "{text}");
+        }
+        assert_eq!(judge("0 == -0"), Ok(owned(&[("", true)])));
     }
 
     #[test]

@@ -73,6 +73,9 @@ pub(crate) fn complete_back(document: &mut Item<'_>, mistakes: &mut Mistakes) {
     }
 }
 
+/// Bounds the memory of a section.
+const LINKS_MAX: usize = 10_000;
+
 /// The links of a section: one for each pair of its two ends. `table` is the section as it stands.
 pub(crate) fn links(
     keys: &At<LinkKeys>,
@@ -83,6 +86,15 @@ pub(crate) fn links(
 ) -> Vec<NewLink> {
     let froms = ends(keys, "from", keys.from.as_ref(), nodes, mistakes);
     let tos = ends(keys, "to", keys.to.as_ref(), nodes, mistakes);
+    if froms.len() * tos.len() > LINKS_MAX {
+        let what = format!("this section has more than {LINKS_MAX} links, one for each pair");
+        mistakes.add(Mistake::new(
+            &keys.place,
+            what,
+            "name fewer nodes in from and to",
+        ));
+        return Vec::new();
+    }
     let there = direction(&keys.place, keys, table, folder, mistakes);
     let back = match (&keys.back, value(table, "back")) {
         (Some(back), Some(table)) => direction(&back.place, back, table, folder, mistakes),

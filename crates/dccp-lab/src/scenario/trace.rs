@@ -63,6 +63,18 @@ fn drawn(
 ) -> Result<RateOverTime, Mistake> {
     const LONGEST: Duration = Duration::from_hours(1);
     let model = alter(preset.model);
+    let fades = [model.fades.every, model.stops.every];
+    if fades
+        .into_iter()
+        .any(|every| !every.is_zero() && every < Duration::from_millis(1))
+    {
+        let what = "fades and stops of a trace are at least a millisecond apart";
+        return Err(Mistake::new(
+            place,
+            what,
+            "write fade_every = \"1ms\" or more; so stop_every",
+        ));
+    }
     if model.duration > LONGEST {
         let what = "a trace of more than an hour is not possible";
         return Err(Mistake::new(

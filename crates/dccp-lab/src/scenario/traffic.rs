@@ -245,6 +245,7 @@ fn on_off(keys: &At<FlowKeys>, kind: FlowKind, len: usize) -> Result<Source, Mis
     let missing = |key| Mistake::missing(&keys.place, key);
     let on = keys.on.ok_or_else(|| missing("on"))?.0;
     let off = keys.off.ok_or_else(|| missing("off"))?.0;
+    at_least_a_microsecond(keys, "the time of on and off", on + off)?;
     let shape = keys.pareto_shape.map_or(1.5, |number| number.0);
     let spread = |mean| match kind {
         FlowKind::OnOff => Spread::Fixed(mean),
@@ -269,6 +270,28 @@ fn has_room_for_stamp(keys: &At<FlowKeys>, len: usize) -> Result<(), Mistake> {
     Err(Mistake::new(&keys.place, what, next))
 }
 
+/// A time of a flow that repeats. Shorter ones would keep the simulator at one moment.
+fn at_least_a_microsecond(
+    keys: &At<FlowKeys>,
+    key: &str,
+    time: Duration,
+) -> Result<Duration, Mistake> {
+    if time >= Duration::from_micros(1) {
+        return Ok(time);
+    }
+    let what = format!("{key} is shorter than a microsecond");
+    Err(Mistake::new(&keys.place, what, "write 1us or more"))
+}
+
+/// A size that may be large: each datagram of it has a record.
+fn at_most_a_gibibyte(keys: &At<FlowKeys>, key: &str, bytes: usize) -> Result<usize, Mistake> {
+    if bytes <= 1 << 30 {
+        return Ok(bytes);
+    }
+    let what = format!("{key} is larger than 1GiB");
+    Err(Mistake::new(&keys.place, what, "write 1GiB or less"))
+}
+
 /// A film: pictures at an interval, in datagrams.
 fn media(keys: &At<FlowKeys>, len: usize) -> Result<Source, Mistake> {
     const PATTERN: &str = "IBBPBBPBBPBB";
@@ -281,10 +304,14 @@ fn media(keys: &At<FlowKeys>, len: usize) -> Result<Source, Mistake> {
         let next = "write [\"15000B\", \"6000B\", \"2000B\"]: I, P and B";
         Mistake::new(&pictures.place, what, next)
     })?;
+    for size in sizes {
+        at_most_a_gibibyte(keys, "a picture", size)?;
+    }
+    let every = keys.every.map_or(EVERY, |time| time.0);
     let pattern = keys.pattern.as_ref().map_or(PATTERN, |pattern| &pattern.0);
     Ok(Source::Frames(Frames {
         pattern: pattern.to_owned(),
-        interval: keys.every.map_or(EVERY, |time| time.0),
+        interval: at_least_a_microsecond(keys, "every", every)?,
         sizes,
         datagram: len,
         count: ENDLESS,
@@ -296,6 +323,7 @@ fn ping(keys: &At<FlowKeys>, len: usize) -> Result<Traffic, Mistake> {
     const EVERY: Duration = Duration::from_millis(100);
     has_room_for_stamp(keys, len)?;
     let interval = keys.every.map_or(EVERY, |time| time.0);
+    let interval = at_least_a_microsecond(keys, "every", interval)?;
     let mut traffic = Traffic::new(Kind::Probe, len, cbr(len, interval));
     traffic.sender.stamps = true;
     traffic.receiver.echo = true;
@@ -307,11 +335,13 @@ fn requests(keys: &At<FlowKeys>, len: usize) -> Result<Traffic, Mistake> {
     const PATIENCE: Duration = Duration::from_secs(3);
     let missing = || Mistake::missing(&keys.place, "answer");
     let answer = keys.answer.ok_or_else(missing)?.bytes();
+    let answer = at_most_a_gibibyte(keys, "answer", answer)?;
+    let patience = keys.patience.map_or(PATIENCE, |time| time.0);
     let source = Source::Requests {
         len,
         answer,
         think: Spread::Exponential(keys.think.map_or(Duration::ZERO, |time| time.0)),
-        patience: keys.patience.map_or(PATIENCE, |time| time.0),
+        patience: at_least_a_microsecond(keys, "patience", patience)?,
         count: ENDLESS,
     };
     let mut traffic = Traffic::new(Kind::Rhythm, len, source);

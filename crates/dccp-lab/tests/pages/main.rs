@@ -63,7 +63,7 @@ fn judged() -> PathBuf {
         "ours": [[0.01, 0.1, -0.4], [-0.1, 0.0, 0.2], [0.4, -0.2, 0.02]],
         "rank_correlation": 0.81, "expected_correlation": 0.6, "claim": null, "mark": "holds",
     }]);
-    // What is invented here is what the program writes.
+    // The program could write this document.
     let schema = include_str!("../../schema/dccplab-result-1.json");
     let schema = serde_json::from_str(schema).expect("JSON");
     jsonschema::validate(&schema, &document).expect("a result");
@@ -85,7 +85,7 @@ fn reproduction() -> &'static Path {
                 "share": share, "repetitions": 2, "holds_for_means": true, "groups": [], "problem": null })
         };
         let stored = json!({
-            "record": { "scale": "quick" },
+            "record": { "name": "e01-throughput", "scale": "quick" },
             "cells": [{ "duration_ns": 120_000_000_000_u64, "error": null }],
             "assertions": [
                 assertion("C01", "single Reno is slowest", "holds", 0.9),

@@ -1,7 +1,7 @@
 //! The real program on small scenarios: same bits whatever the threads, the schema, `--resume`, Ctrl-C.
 
 use serde_json::Value;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::thread::sleep;
@@ -135,6 +135,92 @@ fn resumed_run_plays_missing_cells_only() {
     assert_eq!(resumed["cells"].as_array().map(Vec::len), Some(3));
     assert_eq!(events(1), Some(42), "kept");
     assert!(events(0) > Some(42) && events(2) > Some(42), "played");
+}
+
+/// The error of a run that is refused.
+fn refused(words: &[&str]) -> String {
+    let output = run(words);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    String::from_utf8(output.stderr).expect("text")
+}
+
+#[test]
+fn resumed_run_of_one_cell_keeps_the_others() {
+    let path = fresh("parts.json");
+    let json = path.display().to_string();
+    let cells = || read(&path)["cells"].as_array().map(Vec::len);
+    for (law, expected) in [("cubic", 1), ("reno", 2)] {
+        let cell = format!("law={law}");
+        let output = run(&["run", SMALL, "--json", &json, "--resume", "--cell", &cell]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert_eq!(cells(), Some(expected));
+    }
+    // Of another version of the scenario no cell fits.
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(SMALL)).expect("it");
+    let other = fresh("parts.toml");
+    fs::write(&other, text.replace("seed", "# Another one.\nseed")).expect("the same");
+    let said = run(&[
+        "run",
+        &other.display().to_string(),
+        "--json",
+        &json,
+        "--resume",
+    ]);
+    assert_eq!((said.status.code(), cells()), (Some(0), Some(3)));
+    let changed = text.replace("9ms", "8ms");
+    assert_ne!(changed, text);
+    fs::write(&other, changed).expect("another one");
+    let said = refused(&[
+        "run",
+        &other.display().to_string(),
+        "--json",
+        &json,
+        "--resume",
+    ]);
+    let what = "holds cells that this scenario does not have here, which this run would replace";
+    assert!(
+        said.starts_with(&format!("error: {json} {what}\n")),
+        "{said}"
+    );
+    assert_eq!(cells(), Some(3));
+}
+
+#[test]
+fn no_file_of_a_command_is_written_over_another() {
+    let json = fresh("same.json").display().to_string();
+    let said = refused(&["run", SMALL, "--json", &json, "--csv", &json]);
+    let what = format!("error: {json}: --csv would be the same file as --json\n");
+    assert_eq!(said, what + " next: name another file\n");
+    let said = refused(&["run", SMALL, "--parquet", SMALL]);
+    assert!(
+        said.contains("the scenario would be the same file as --parquet"),
+        "{said}"
+    );
+    let said = refused(&["agree", SMALL, SMALL]);
+    assert!(said.contains("two scenarios have this name"), "{said}");
+    fs::write(&json, "{}").expect("a file");
+    let said = refused(&["report", &json, "--html", &json]);
+    assert!(said.starts_with("error: "), "{said}");
+    assert_eq!(fs::read_to_string(&json).expect("it"), "{}");
+}
+
+#[test]
+fn cells_of_a_stopped_or_of_another_run_are_not_lost() {
+    let path = fresh("stopped-before.json");
+    let json = path.display().to_string();
+    let partial = format!("{json}.partial");
+    fs::write(&partial, "a line\n").expect("a file");
+    let said = refused(&["run", SMALL, "--json", &json]);
+    let what = format!("error: {partial} holds the finished cells of a run that was stopped\n");
+    assert_eq!(said, what + " next: add --resume to go on, or remove it\n");
+    let held = File::open(&partial).expect("the same file");
+    held.lock().expect("another run's lock");
+    let said = refused(&["run", SMALL, "--json", &json, "--resume"]);
+    assert!(
+        said.contains(&format!("error: {json}: another run writes this file\n")),
+        "{said}"
+    );
+    assert_eq!(fs::read_to_string(&partial).expect("it"), "a line\n");
 }
 
 #[test]

@@ -123,7 +123,7 @@ fn beside(section: &mut Section, published: &Value) {
     }
 }
 
-/// What was expected of the comparison, and its mark.
+/// The expected correlation and the mark.
 fn sentence(published: &Value) -> String {
     let compared = match published["expected_correlation"].as_f64() {
         None => "The scenario only shows both.".to_owned(),
