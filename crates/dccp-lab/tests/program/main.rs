@@ -4,6 +4,7 @@ mod bench;
 mod campaign;
 mod effects;
 mod errors;
+mod kept;
 mod media;
 mod presets;
 mod published;
