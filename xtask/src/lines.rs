@@ -26,7 +26,7 @@ struct Component {
     name: &'static str,
     /// Its row in the published table, and the lines there.
     published: Option<(&'static str, usize)>,
-    /// The begins of its files' paths. A file belongs to the first component that has it.
+    /// The starts of its files' paths. A file belongs to the first component that has it.
     paths: &'static [&'static str],
 }
 

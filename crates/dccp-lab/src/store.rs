@@ -142,9 +142,10 @@ fn place_of(path: &Path) -> PathBuf {
 pub(crate) fn finished(
     path: &Path,
     scenario: &Scenario,
-    keys: &BTreeSet<String>,
+    keys: &[String],
     program_hash: &str,
 ) -> Result<BTreeMap<String, Value>, Failure> {
+    let keys: BTreeSet<&str> = keys.iter().map(String::as_str).collect();
     let mut cells = BTreeMap::new();
     let (mut is_of_other_build, mut is_of_other_text) = (false, false);
     let mut add = |hash: &Value, cell: &Value| {

@@ -80,8 +80,14 @@ pub(crate) fn play_scenario(asked: &Asked, scenario: &Scenario) -> Result<Result
     for dir in asked.out.iter().chain(&asked.cells) {
         fs::create_dir_all(dir).map_err(|e| Failure::write(dir, &e))?;
     }
-    let whole = at_backend(&scenario.runs.iter().collect::<Vec<_>>(), asked)?;
-    let mut stored = stored(asked, scenario, &whole, &record)?;
+    // A file that is resumed may have cells that were not asked for now: they stay in it.
+    let order: Vec<String> = if asked.resume {
+        let whole = at_backend(&scenario.runs.iter().collect::<Vec<_>>(), asked)?;
+        whole.iter().map(Run::key).collect()
+    } else {
+        runs.iter().map(|run| run.key()).collect()
+    };
+    let mut stored = stored(asked, scenario, &order, &record)?;
     let mut cells = resumed(asked, &runs, &mut stored)?;
     let known = cells.iter().flatten().count();
     let mut store = match &asked.json {
@@ -91,14 +97,13 @@ pub(crate) fn play_scenario(asked: &Asked, scenario: &Scenario) -> Result<Result
     play(asked, &runs, &mut cells, &mut store, &record)?;
     let missing = cells.iter().filter(|cell| cell.is_none()).count();
     let played = cells.len() - missing - known;
-    // Cells of a file that is resumed stay in it, also those that were not asked for now.
     stored.extend(
         cells
             .into_iter()
             .flatten()
             .map(|cell| (key_of(&cell), cell)),
     );
-    let cells: Vec<Value> = (whole.iter().filter_map(|run| stored.remove(&run.key()))).collect();
+    let cells: Vec<Value> = order.iter().filter_map(|key| stored.remove(key)).collect();
     let (assertions, outcome) = json::judge(scenario, &cells, cells.len() + missing);
     let document = json::document(scenario, &record, &cells, &assertions, outcome);
     if missing > 0 {
@@ -231,18 +236,17 @@ fn program_hash() -> Result<String, Failure> {
     Ok(blake3::hash(&bytes).to_hex().to_string())
 }
 
-/// The cells in a file that is resumed, by their keys. `whole`: all runs of the scenario.
+/// The cells in a file that is resumed, by their keys. `keys`: those of all its runs.
 fn stored(
     asked: &Asked,
     scenario: &Scenario,
-    whole: &[Run],
+    keys: &[String],
     record: &Record,
 ) -> Result<BTreeMap<String, Value>, Failure> {
     let Some(path) = asked.json.as_ref().filter(|_| asked.resume) else {
         return Ok(BTreeMap::new());
     };
-    let keys = whole.iter().map(Run::key).collect();
-    finished(path, scenario, &keys, &record.program_hash)
+    finished(path, scenario, keys, &record.program_hash)
 }
 
 /// The cells that were asked for and are known from before.
