@@ -11,7 +11,7 @@ use dccp_dev::shell::{self, command};
 const CARGO_DENY: &str = "0.20.2";
 
 /// Time for each fuzz target; `cargo xtask soak fuzz` takes longer.
-const FUZZING: Duration = Duration::from_secs(30);
+const FUZZING: Duration = Duration::from_secs(15);
 
 /// Packages that must also build elsewhere, and the targets.
 const ELSEWHERE: [(&str, &str); 5] = [
@@ -37,9 +37,8 @@ pub(crate) fn run() -> Result<bool> {
     if !instructions::run(&instructions::Args::comparing())? {
         return Ok(false);
     }
-    if !soak::attack("quick", "", false)? {
-        return Ok(false);
-    }
+    test::build()?;
+    soak::attack_tested_programs()?;
     let plan = fuzz::Plan {
         duration: FUZZING,
         pattern: "",

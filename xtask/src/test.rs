@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use anyhow::{Context, Result};
 
-use dccp_dev::shell::command;
+use dccp_dev::shell::{self, command, command_line};
 use dccp_dev::{Tally, packages, python};
 
 use crate::libtest::Reader;
@@ -24,14 +24,23 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         // The test that needs them reports it.
         println!("Python packages for the browser are missing: {error:#}");
     }
-    let mut tally = rust_tests()?;
-    tally.add(wheel::tests()?);
+    build()?;
+    let mut wheel = None;
+    let mut tally = rust_tests(|| wheel = Some(wheel::Build::start()))?;
+    tally.add(wheel.unwrap_or_else(wheel::Build::start).tests()?);
     tally.add(testbed::interop()?);
     Ok(tally.conclude(args.allow_skip))
 }
 
-/// Unit, property, conversation, corpus and documentation tests of the workspace.
-fn rust_tests() -> Result<Tally> {
+/// Builds the tests, and the programs that they start.
+pub(crate) fn build() -> Result<()> {
+    let line = "cargo build --workspace --all-features --bins --tests --examples";
+    shell::run(&mut command_line(line))
+}
+
+/// Unit, property, conversation, corpus and documentation tests of the workspace. Calls `at_first_line` when they
+/// begin to run: cargo then lets others build.
+fn rust_tests(at_first_line: impl FnOnce()) -> Result<Tally> {
     let words = "cargo test --workspace --all-features --no-fail-fast -- --show-output";
     println!("$ {words}");
     let words: Vec<_> = words.split(' ').collect();
@@ -41,8 +50,12 @@ fn rust_tests() -> Result<Tally> {
         .spawn()?;
     let stdout = child.stdout.take().context("no pipe")?;
     let mut reader = Reader::default();
+    let mut at_first_line = Some(at_first_line);
     for line in BufReader::new(stdout).split(b'\n') {
         let line = line?;
+        if let Some(call) = at_first_line.take() {
+            call();
+        }
         let line = String::from_utf8_lossy(&line);
         if reader.line(&line) {
             println!("{line}");

@@ -3,24 +3,44 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread::{self, JoinHandle};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 
 use dccp_dev::shell::{self, command};
 use dccp_dev::{Tally, python};
 
 const PACKAGE: &str = "crates/dccp-py";
 
-/// Builds the package and runs its tests.
-pub(crate) fn tests() -> Result<Tally> {
-    python::PACKAGE.install()?;
-    let python = python::PACKAGE.python().context("no environment")?;
-    let wheel = wheel(&python)?;
+/// The wheel, built beside other work at the lowest priority.
+pub(crate) struct Build(JoinHandle<Result<(PathBuf, PathBuf)>>);
+
+impl Build {
+    /// Starts to install what it takes, and to build.
+    pub(crate) fn start() -> Self {
+        Self(thread::spawn(|| {
+            python::PACKAGE.install()?;
+            let python = python::PACKAGE.python().context("no environment")?;
+            let wheel = wheel(&python)?;
+            Ok((python, wheel))
+        }))
+    }
+
+    /// Waits for the wheel, and runs the tests of the package.
+    pub(crate) fn tests(self) -> Result<Tally> {
+        let built = self.0.join();
+        let (python, wheel) = built.map_err(|_| anyhow!("the build of the wheel panicked"))??;
+        tests(&python, &wheel)
+    }
+}
+
+/// Runs the tests of the package.
+fn tests(python: &Path, wheel: &Path) -> Result<Tally> {
     let install = "pip install --quiet --no-index --no-deps --force-reinstall";
-    shell::run(module(&python, install).arg(&wheel))?;
-    let mut pytest = module(&python, &format!("pytest --color=no {PACKAGE}"));
+    shell::run(module(python, install).arg(wheel))?;
+    let mut pytest = module(python, &format!("pytest --color=no {PACKAGE}"));
     println!("$ python -m pytest {PACKAGE}");
-    let output = pytest.env("USRDCCP_WHEEL", &wheel).output()?;
+    let output = pytest.env("USRDCCP_WHEEL", wheel).output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     print!("{text}");
     eprint!("{}", String::from_utf8_lossy(&output.stderr));
@@ -41,7 +61,10 @@ fn wheel(python: &Path) -> Result<PathBuf> {
     let _ = fs::remove_dir_all(&folder);
     let build =
         format!("maturin build --auditwheel skip --manifest-path {PACKAGE}/Cargo.toml --out");
-    shell::run(module(python, &build).arg(&folder))?;
+    let mut maturin = command(&["nice", "-n", "19"]);
+    maturin.args([python.as_os_str(), "-m".as_ref()]);
+    maturin.args(build.split(' ')).arg(&folder);
+    shell::run(&mut maturin)?;
     let mut files = fs::read_dir(&folder)?;
     let file = files.next().context("maturin has written no wheel")??;
     Ok(file.path())

@@ -10,7 +10,6 @@ use anyhow::{Context as _, Result, ensure};
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use dccp::{ConnectError, DccpAddr, Socket, clock};
-use dccp_dev::shell;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -40,19 +39,14 @@ pub(crate) fn attacks() -> Vec<Attack> {
     ]
 }
 
-/// Builds a program beside this one.
+/// The program of usrdccp that was built with this one.
 fn program(name: &str) -> Result<PathBuf> {
-    let profile = if cfg!(debug_assertions) {
-        ""
-    } else {
-        " --release"
-    };
-    shell::run(&mut shell::command_line(&format!(
-        "cargo build --quiet{profile} --package {name}"
-    )))?;
-    let own = std::env::current_exe()?;
-    let path = own.with_file_name(name);
-    ensure!(path.exists(), "{} is missing", path.display());
+    let path = std::env::current_exe()?.with_file_name(name);
+    let shown = path.display();
+    ensure!(
+        path.exists(),
+        "{shown} is missing: run `cargo xtask soak attack`, which builds it"
+    );
     Ok(path)
 }
 

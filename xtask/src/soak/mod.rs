@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::fuzz;
 use dccp_dev::packages;
-use dccp_dev::shell::{self, command};
+use dccp_dev::shell::{self, command, command_line};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -143,16 +143,23 @@ fn seeds(count: u64) -> Result<bool> {
 }
 
 /// The attacks of `dccp-attack`, as a table or in JSON.
-pub(crate) fn attack(scale: &str, pattern: &str, json: bool) -> Result<bool> {
+fn attack(scale: &str, pattern: &str, json: bool) -> Result<bool> {
     packages::install(packages::FOR_ATTACKS)?;
-    let program = ["cargo", "run", "--quiet", "--release"];
-    let mut attack = command(&program);
-    attack.args(["--package", "dccp-attack", "--", scale, pattern]);
+    shell::run(&mut command_line(
+        "cargo build --quiet --release --package dccp-attack --package dccpmon --package dccp-emu",
+    ))?;
+    let mut attack = command(&["target/release/dccp-attack", scale, pattern]);
     if json {
         attack.arg("--json");
     }
     shell::run(&mut attack)?;
     Ok(true)
+}
+
+/// The attacks of CI, on the programs that the tests use.
+pub(crate) fn attack_tested_programs() -> Result<()> {
+    packages::install(packages::FOR_ATTACKS)?;
+    shell::run(&mut command_line("target/debug/dccp-attack quick"))
 }
 
 /// The models of `dccp-model`, as a table.
