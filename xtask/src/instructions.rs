@@ -1,8 +1,9 @@
 //! `cargo xtask instructions`: fails if a packet costs more instructions than stored, and names the functions.
 
 use std::collections::BTreeMap;
+use std::thread;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use serde::{Deserialize, Serialize};
 
 use dccp_dev::instructions::{Case, Cost, checksum, prepare};
@@ -77,17 +78,12 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
 /// A packet at both ends, in small windows, in large ones, and where a slow start overshoots; a byte of the
 /// header checksum.
 fn count() -> Result<BTreeMap<String, Cost>> {
-    let mut counted = BTreeMap::new();
-    for (window, losses) in [(100, None), (10_000, None), (10_000, Some("overshoot"))] {
-        for end in ["sender", "receiver"] {
-            let case = Case {
-                end,
-                window,
-                losses,
-            };
-            counted.insert(case.to_string(), case.cost()?);
-        }
-    }
+    let mut counted = thread::scope(|scope| {
+        let sender = scope.spawn(|| at_end("sender"));
+        let mut counted = at_end("receiver")?;
+        counted.extend(sender.join().map_err(|_| anyhow!("a thread panicked"))??);
+        anyhow::Ok(counted)
+    })?;
     counted.insert(format!("checksum, a byte of {SHORT}"), checksum(SHORT)?);
     // Wide registers are not asked for short packets; other processors sum long ones in the same way.
     if std::arch::is_x86_feature_detected!("avx2") {
@@ -95,6 +91,20 @@ fn count() -> Result<BTreeMap<String, Cost>> {
         counted.insert(name, checksum(LONG)?);
     }
     Ok(counted)
+}
+
+/// A packet at one end.
+fn at_end(end: &'static str) -> Result<BTreeMap<String, Cost>> {
+    let cases = [(100, None), (10_000, None), (10_000, Some("overshoot"))];
+    let cases = cases.map(|(window, losses)| Case {
+        end,
+        window,
+        losses,
+    });
+    cases
+        .iter()
+        .map(|case| Ok((case.to_string(), case.cost()?)))
+        .collect()
 }
 
 /// The functions that cost more than they did, the worst first.

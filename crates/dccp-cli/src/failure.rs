@@ -52,8 +52,23 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}\n next: {}", self.what, self.next)
+        let [what, next] = [&self.what, &self.next].map(|text| visible(text));
+        write!(f, "error: {what}\n next: {next}")
     }
+}
+
+/// A text without what could act on a terminal: it may quote a peer, a file or a file's name.
+fn visible(text: &str) -> String {
+    let is_harmless = |c: char| !c.is_control() || c == '\n';
+    text.chars()
+        .map(|c| {
+            if is_harmless(c) {
+                c
+            } else {
+                char::REPLACEMENT_CHARACTER
+            }
+        })
+        .collect()
 }
 
 impl core::error::Error for Failure {}
@@ -61,6 +76,15 @@ impl core::error::Error for Failure {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn quoted_control_characters_do_not_act() {
+        let failure = Failure::usage("a\u{1b}[2Jb: no\r such file", "name\na file");
+        assert_eq!(
+            failure.to_string(),
+            "error: a\u{fffd}[2Jb: no\u{fffd} such file\n next: name\na file"
+        );
+    }
 
     #[test]
     fn a_failure_is_two_lines_and_an_exit_code() {

@@ -18,8 +18,6 @@ const WITH_OVERSHOOT: u64 = 200_000;
 /// Number of checksums in the shorter run.
 const SUMS: u64 = 10_000;
 
-const PROFILE: &str = "target/callgrind.out";
-
 /// One end of a transfer, as the example `transfer` of `dccp-proto` plays it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Case {
@@ -80,7 +78,7 @@ impl Case {
         let (packets, window) = (packets.to_string(), self.window.to_string());
         let mut program = vec!["target/release/examples/transfer", &packets, &window];
         program.extend(self.losses);
-        profile(&[&toggle], &program)
+        profile(self.end, &[&toggle], &program)
     }
 }
 
@@ -91,7 +89,8 @@ impl Case {
 pub fn checksum(size: u64) -> Result<Cost> {
     let of = |sums: u64| {
         let (size, sums) = (size.to_string(), sums.to_string());
-        profile(&[], &["target/release/examples/checksum", &size, &sums])
+        let program = ["target/release/examples/checksum", &size, &sums];
+        profile("checksum", &[], &program)
     };
     Ok(of(2 * SUMS)?.less(&of(SUMS)?).per(SUMS * size))
 }
@@ -116,11 +115,13 @@ impl Cost {
     }
 }
 
-fn profile(options: &[&str], program: &[&str]) -> Result<Cost> {
-    let (total, _) = count(options, program, PROFILE)?;
+/// Counts what a program costs. Counts with different names can run at the same time.
+fn profile(name: &str, options: &[&str], program: &[&str]) -> Result<Cost> {
+    let file = format!("target/callgrind-{name}.out");
+    let (total, _) = count(options, program, &file)?;
     let annotate = "callgrind_annotate --show-percs=no --auto=no --threshold=100";
     let annotate: Vec<_> = annotate.split(' ').collect();
-    let text = shell::output(&mut command(&[&annotate[..], &[PROFILE]].concat()))?;
+    let text = shell::output(&mut command(&[&annotate[..], &[file.as_str()]].concat()))?;
     Ok(Cost {
         #[expect(clippy::cast_precision_loss, reason = "less than 2^53")]
         total: total as f64,

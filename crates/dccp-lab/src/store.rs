@@ -19,7 +19,7 @@ pub(crate) struct Store {
 impl Store {
     /// Opens the companion file. A resumed run keeps its contents.
     pub(crate) fn open(path: &Path, is_resumed: bool) -> Result<Self, Failure> {
-        is_replaceable(path)?;
+        check_replaceable(path)?;
         let name = partial(path);
         let mut options = File::options();
         let partial = options.create(true).read(true).append(true).open(&name);
@@ -57,13 +57,23 @@ impl Store {
     /// Writes the document and removes the companion file.
     pub(crate) fn finish(self, document: &Value) -> Result<(), Failure> {
         replace(&self.path, format!("{document}\n").as_bytes())?;
-        let partial = partial(&self.path);
-        fs::remove_file(&partial).map_err(|e| Failure::write(&partial, &e))
+        // The companion file goes when it is empty.
+        let emptied = self.partial.set_len(0);
+        emptied.map_err(|e| Failure::write(&partial(&self.path), &e))
+    }
+}
+
+/// A run that keeps no cell, such as one that is refused, leaves no companion file.
+impl Drop for Store {
+    fn drop(&mut self) {
+        if self.partial.metadata().is_ok_and(|file| file.len() == 0) {
+            let _ = fs::remove_file(partial(&self.path));
+        }
     }
 }
 
 /// Checks that a file may be replaced, before its contents are computed. `/dev/null` must not be replaced.
-pub(crate) fn is_replaceable(path: &Path) -> Result<(), Failure> {
+pub(crate) fn check_replaceable(path: &Path) -> Result<(), Failure> {
     if fs::metadata(path).is_ok_and(|old| !old.is_file()) {
         return Err(Failure::usage(
             format!("{} is not a regular file", path.display()),
@@ -107,7 +117,7 @@ fn cut_incomplete_line(file: &File) -> io::Result<()> {
 }
 
 /// Checks that no file of a command is also another one of it. Each has a name for messages.
-pub(crate) fn are_distinct<'a>(
+pub(crate) fn check_distinct<'a>(
     files: impl IntoIterator<Item = (&'static str, &'a Path)>,
 ) -> Result<(), Failure> {
     let mut known: Vec<(PathBuf, &'static str)> = Vec::new();
@@ -169,7 +179,7 @@ pub(crate) fn finished(
             let what = format!("holds results of another scenario, {name}");
             return Err(foreign(path, &what));
         }
-        has_scale(path, &document["record"]["scale"], scenario)?;
+        check_scale(path, &document["record"]["scale"], scenario)?;
         for cell in document["cells"].as_array().into_iter().flatten() {
             add(&document["record"]["program_hash"], cell);
         }
@@ -196,7 +206,7 @@ pub(crate) fn finished(
 }
 
 /// Refuses results of another scale: a quick run would replace the cells of a full one.
-fn has_scale(path: &Path, stored: &Value, scenario: &Scenario) -> Result<(), Failure> {
+fn check_scale(path: &Path, stored: &Value, scenario: &Scenario) -> Result<(), Failure> {
     match stored.as_str() {
         Some(stored) if stored != scenario.scale.word() => {
             Err(would_replace(path, &format!("{stored} results")))

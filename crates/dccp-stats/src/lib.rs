@@ -33,6 +33,6 @@ pub use histogram::{Bucket, Histogram, InvalidHistogram, VALUE_MAX};
 pub use jitter::{Jitter, RawDelays};
 pub use loss::{Gilbert, LossPattern, LostRun};
 pub use order::Order;
-pub use share::{Steadiness, asymmetry, fairness, mean, stability};
+pub use share::{Steadiness, asymmetry, deviation, fairness, mean, stability};
 pub use signed::SignedHistogram;
 pub use spread::Spread;

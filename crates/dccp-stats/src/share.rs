@@ -7,6 +7,13 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / to_f64(values.len() as u64))
 }
 
+/// Sample standard deviation; `None` of fewer than two values.
+pub fn deviation(values: &[f64]) -> Option<f64> {
+    let mean = mean(values).filter(|_| values.len() >= 2)?;
+    let squares = values.iter().map(|y| (y - mean) * (y - mean)).sum::<f64>();
+    Some((squares / to_f64(values.len() as u64 - 1)).sqrt())
+}
+
 /// Population standard deviation of a series divided by its mean: 0 is steady. Also aggregate
 /// constancy, if the series is the sum of all flows. `None` for fewer than two values.
 pub fn stability(series: &[f64]) -> Option<f64> {
@@ -115,6 +122,12 @@ mod tests {
         assert_eq!(fairness(&[7.0, 0.0, 0.0, 0.0]), Some(0.25));
         assert_eq!(fairness(&[1.0]), None);
         assert_eq!(fairness(&[0.0, 0.0]), None);
+    }
+
+    #[test]
+    fn deviation_needs_two_values() {
+        assert_eq!(deviation(&[1.0, 3.0]), Some(2.0_f64.sqrt()));
+        assert_eq!(deviation(&[1.0]), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::pages;
 use crate::args::Report as Asked;
 use crate::folder;
-use crate::store::{are_distinct, replace};
+use crate::store::{check_distinct, replace};
 use dccp_cli::{Failure, exit, print};
 use dccp_lab::output::report::{Mismatch, Source, SourceError, compare, page};
 use std::fs;
@@ -31,7 +31,7 @@ pub(crate) fn run(asked: &Asked) -> Result<u8, Failure> {
     };
     let path = asked.page();
     for result in &asked.results {
-        are_distinct([("the result", &**result), ("the page", &*path)])?;
+        check_distinct([("the result", &**result), ("the page", &*path)])?;
     }
     replace(&path, html.as_bytes())?;
     print(&format!("{}: {} kB\n", path.display(), html.len() / 1000))?;

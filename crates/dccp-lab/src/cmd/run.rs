@@ -3,7 +3,7 @@
 use super::live;
 use crate::args::{Backend, Placed, Run as Asked};
 use crate::progress::Line;
-use crate::store::{Store, are_distinct, finished, is_replaceable, replace};
+use crate::store::{Store, check_distinct, check_replaceable, finished, replace};
 use core::time::Duration;
 use dccp_cli::{Failure, interrupt, print};
 use dccp_lab::judge::verdict::AssertionVerdict;
@@ -73,9 +73,9 @@ pub(crate) fn play_scenario(asked: &Asked, scenario: &Scenario) -> Result<Result
             .map_or(asked.backend.into(), |run| run.backend)
             .name(),
     };
-    are_distinct(asked.files())?;
+    check_distinct(asked.files())?;
     for path in asked.csv.iter().chain(&asked.parquet) {
-        is_replaceable(path)?;
+        check_replaceable(path)?;
     }
     for dir in asked.out.iter().chain(&asked.cells) {
         fs::create_dir_all(dir).map_err(|e| Failure::write(dir, &e))?;
@@ -87,13 +87,14 @@ pub(crate) fn play_scenario(asked: &Asked, scenario: &Scenario) -> Result<Result
     } else {
         runs.iter().map(|run| run.key()).collect()
     };
-    let mut stored = stored(asked, scenario, &order, &record)?;
-    let mut cells = resumed(asked, &runs, &mut stored)?;
-    let known = cells.iter().flatten().count();
+    // Opened before its contents are read: another run may be writing them.
     let mut store = match &asked.json {
         Some(path) if !asked.prints_json() => Some(Store::open(path, asked.resume)?),
         _ => None,
     };
+    let mut stored = stored(asked, scenario, &order, &record)?;
+    let mut cells = resumed(asked, &runs, &mut stored)?;
+    let known = cells.iter().flatten().count();
     play(asked, &runs, &mut cells, &mut store, &record)?;
     let missing = cells.iter().filter(|cell| cell.is_none()).count();
     let played = cells.len() - missing - known;

@@ -1,6 +1,6 @@
 //! Claims as text: a line for each, with its mark, and below it why it is not "holds".
 
-use crate::papers::{ClaimMark, ClaimVerdict, Scales};
+use crate::papers::{ClaimMark, ClaimVerdict, Scales, number};
 
 /// The line above the table: the results that it shows, and where they are.
 pub fn heading(scales: &Scales, folder: &str) -> String {
@@ -46,7 +46,7 @@ pub fn numbers(claims: &[ClaimVerdict]) -> String {
 fn of_claim(claim: &ClaimVerdict) -> String {
     let share = claim.share.map(|share| format!("{:.0} %", share * 100.0));
     let experiments: Vec<&str> = (claim.experiments.iter())
-        .map(|name| name.split('-').next().unwrap_or(name))
+        .map(|name| number(name))
         .collect();
     let head = format!(
         "{}  {:<12} {:>5}  {:<12} {}\n",

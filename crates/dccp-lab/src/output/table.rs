@@ -3,6 +3,7 @@
 use super::read::{each, number, text};
 use crate::metrics::Metric;
 use dccp_cli::quantity::show;
+use dccp_stats::{deviation, mean};
 use serde_json::Value;
 
 /// The columns, unless the scenario names others.
@@ -123,23 +124,13 @@ fn of_repetitions(cells: &[Value], metrics: &[Metric]) -> Vec<Vec<String>> {
 }
 
 /// Mean and sample standard deviation, element by element; the latter is empty for a single row.
-#[expect(clippy::cast_precision_loss, reason = "repetitions are at most 10,000")]
 fn spread(rows: &[Vec<f64>]) -> (Vec<f64>, Vec<f64>) {
     let width = rows.iter().map(Vec::len).min().unwrap_or(0);
-    let count = rows.len() as f64;
-    let mean = |n: usize| rows.iter().map(|row| row[n]).sum::<f64>() / count;
-    let deviation = |n: usize| {
-        let mean = mean(n);
-        let squares: f64 = rows
-            .iter()
-            .map(|row| (row[n] - mean) * (row[n] - mean))
-            .sum();
-        (squares / (count - 1.0)).sqrt()
-    };
-    let deviations = if rows.len() > 1 { width } else { 0 };
+    let column = |n: usize| rows.iter().map(|row| row[n]).collect::<Vec<f64>>();
+    let columns = || (0..width).map(column);
     (
-        (0..width).map(mean).collect(),
-        (0..deviations).map(deviation).collect(),
+        columns().filter_map(|column| mean(&column)).collect(),
+        columns().filter_map(|column| deviation(&column)).collect(),
     )
 }
 

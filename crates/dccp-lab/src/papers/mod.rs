@@ -95,8 +95,13 @@ impl Experiment {
     /// True if it is called `name`: the whole name, or its number such as `e01`.
     pub fn is_called(&self, name: &str) -> bool {
         let name = name.to_ascii_lowercase();
-        self.name == name || self.name.split('-').next() == Some(&name)
+        self.name == name || number(self.name) == name
     }
+}
+
+/// The number of an experiment: `e01` of `e01-throughput`.
+pub fn number(name: &str) -> &str {
+    name.split('-').next().unwrap_or(name)
 }
 
 #[cfg(test)]

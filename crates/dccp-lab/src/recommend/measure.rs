@@ -33,6 +33,11 @@ pub enum Criterion {
 impl Criterion {
     /// All, in the order of tables.
     pub const ALL: [Self; 4] = [Self::Goodput, Self::Stability, Self::Delay, Self::Share];
+
+    /// Its place in [`Criterion::ALL`].
+    pub(super) const fn index(self) -> usize {
+        self as usize
+    }
 }
 
 /// An expression of a path.

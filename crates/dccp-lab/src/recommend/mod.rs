@@ -16,7 +16,7 @@ pub use paths::{Path, paths};
 pub use rank::{Ranked, Ranking};
 pub use words::{RULES, bare, draws, heading, shown};
 
-use crate::papers::Scales;
+use crate::papers::{Scales, number};
 use crate::scenario::Scale;
 use serde::Serialize;
 
@@ -128,7 +128,7 @@ impl Advice {
             known.problem = known.problem.take().or(problem);
             return;
         }
-        let number = path.experiment.split('-').next().unwrap_or_default();
+        let number = number(&path.experiment);
         self.missing.push(Missing {
             experiment: path.experiment.clone(),
             paths: vec![path.name.clone()],

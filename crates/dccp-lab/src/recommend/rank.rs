@@ -68,20 +68,23 @@ pub(super) fn ranking(stacks: &[Stack]) -> Ranking {
         let is_first = |one: &&Standing| order[0].equals(one);
         for one in order.iter().take_while(is_first) {
             // A cell that failed is no first.
-            first_in[one.index] += usize::from(values[one.index][0].is_some());
+            first_in[one.index] += usize::from(values[one.index][GOODPUT].is_some());
         }
     }
     let ranked = |stack: &Stack| {
-        let of = |k: usize| quartiles(stack.draws.iter().map(|draw| draw.criteria[k]));
+        let of = |criterion: Criterion| {
+            let index = criterion.index();
+            quartiles(stack.draws.iter().map(|draw| draw.criteria[index]))
+        };
         Ranked {
             stack: stack.name.clone(),
             meets_limits: false,
             first_in: 0,
-            goodput_bps: of(0),
+            goodput_bps: of(Criterion::Goodput),
             own: quartiles(stack.draws.iter().map(|draw| draw.own)),
-            stability: of(1),
-            delay_s: of(2),
-            share: of(3),
+            stability: of(Criterion::Stability),
+            delay_s: of(Criterion::Delay),
+            share: of(Criterion::Share),
         }
     };
     let all: Vec<Ranked> = stacks.iter().map(ranked).collect();
@@ -107,6 +110,9 @@ fn quartiles(values: impl Iterator<Item = Option<f64>>) -> Option<Quartiles> {
 /// The numbers of a stack, in the order of [`Criterion::ALL`].
 type Row = [Option<f64>; 4];
 
+const GOODPUT: usize = Criterion::Goodput.index();
+const SHARE: usize = Criterion::Share.index();
+
 /// The standing of a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Standing {
@@ -126,16 +132,18 @@ impl Standing {
 
 /// The stacks, the best first.
 fn order(rows: &[Row]) -> Vec<Standing> {
-    let best = rows.iter().filter_map(|row| row[0]).fold(0.0, f64::max);
-    let has_share = rows.iter().any(|row| row[3].is_some());
+    let best = rows
+        .iter()
+        .filter_map(|row| row[GOODPUT])
+        .fold(0.0, f64::max);
+    let has_share = rows.iter().any(|row| row[SHARE].is_some());
     let meets = |row: &Row| {
-        let is_fast = row[0].is_some_and(|goodput| goodput >= FAST * best);
-        is_fast && (!has_share || row[3].is_some_and(|share| share >= FAIR))
+        let is_fast = row[GOODPUT].is_some_and(|goodput| goodput >= FAST * best);
+        is_fast && (!has_share || row[SHARE].is_some_and(|share| share >= FAIR))
     };
     let sum = |row: &Row| -> usize {
-        let criteria = Criterion::ALL.into_iter().enumerate();
-        let places = criteria.map(|(k, criterion)| place(rows, row, k, criterion));
-        places.sum()
+        let places = Criterion::ALL.map(|criterion| place(rows, row, criterion));
+        places.iter().sum()
     };
     let standing = |(index, row): (usize, &Row)| Standing {
         index,
@@ -143,7 +151,7 @@ fn order(rows: &[Row]) -> Vec<Standing> {
         sum: sum(row),
     };
     let mut order: Vec<Standing> = rows.iter().enumerate().map(standing).collect();
-    let goodput = |one: &Standing| rows[one.index][0].unwrap_or(0.0);
+    let goodput = |one: &Standing| rows[one.index][GOODPUT].unwrap_or(0.0);
     order.sort_by(|a, b| {
         let by_group = b.meets_limits.cmp(&a.meets_limits);
         let by_goodput = goodput(b).total_cmp(&goodput(a));
@@ -153,8 +161,9 @@ fn order(rows: &[Row]) -> Vec<Standing> {
 }
 
 /// The place of a stack by one criterion: one more than the number of stacks that are noticeably better.
-fn place(rows: &[Row], row: &Row, k: usize, criterion: Criterion) -> usize {
-    let better = |other: &&Row| match (other[k], row[k]) {
+fn place(rows: &[Row], row: &Row, criterion: Criterion) -> usize {
+    let index = criterion.index();
+    let better = |other: &&Row| match (other[index], row[index]) {
         (Some(other), Some(own)) => is_better(criterion, other, own),
         (Some(_), None) => true,
         (None, _) => false,

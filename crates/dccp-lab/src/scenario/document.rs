@@ -31,9 +31,46 @@ pub(crate) fn parse<'i>(text: &'i str, mistakes: &mut Mistakes) -> Option<Item<'
         mistakes.add(Mistake::new(&place, format!("not TOML: {what}"), next));
     }
     let place = document.span();
-    errors
-        .is_empty()
-        .then(|| Spanned::new(place, DeValue::Table(document.into_inner())))
+    let document = Spanned::new(place, DeValue::Table(document.into_inner()));
+    let mut texts = Vec::new();
+    collect_texts(&document, &mut texts);
+    let mut is_good = errors.is_empty();
+    for (place, text) in texts {
+        if let Some(found) = control_character(text) {
+            is_good = false;
+            let what = format!("a text with the control character U+{found:04X}");
+            mistakes.add(Mistake::new(&place, what, "leave it out"));
+        }
+    }
+    is_good.then_some(document)
+}
+
+/// Adds the keys and texts of a value, and where they stand.
+fn collect_texts<'a>(item: &'a Item<'_>, texts: &mut Vec<(Place, &'a str)>) {
+    match item.get_ref() {
+        DeValue::String(text) => texts.push((item.span(), text)),
+        DeValue::Array(items) => {
+            for item in items {
+                collect_texts(item, texts);
+            }
+        }
+        DeValue::Table(table) => {
+            for (key, value) in table {
+                texts.push((key.span(), key.get_ref()));
+                collect_texts(value, texts);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The first character of a text that could act on a terminal: names and sentences of a scenario are printed.
+fn control_character(text: &str) -> Option<u32> {
+    let text = text.replace("\r\n", "\n");
+    let mut found = text
+        .chars()
+        .filter(|c| c.is_control() && !"\n\t".contains(*c));
+    found.next().map(u32::from)
 }
 
 /// The entries of a table, in the order of the file.

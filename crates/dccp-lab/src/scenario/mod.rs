@@ -69,6 +69,8 @@ use names::{Names, Values};
 use paths::PathError;
 use plan::{Backend, Flow, Network, Run};
 use serde::Deserialize;
+use std::fs;
+use std::io::{self, Read as _};
 use std::path::Path;
 use values::At;
 
@@ -106,7 +108,7 @@ impl Scenario {
     /// All mistakes of a phase, at most 20, in the order of the file.
     pub fn read(path: &Path, scale: Scale) -> Result<Self, Vec<ScenarioError>> {
         let file = path.display().to_string();
-        let bytes = std::fs::read(path).map_err(|error| {
+        let bytes = contents(path).map_err(|error| {
             vec![ScenarioError {
                 file: file.clone(),
                 position: None,
@@ -159,6 +161,19 @@ impl Scenario {
     pub fn parse(text: &str, file: &str, scale: Scale) -> Result<Self, Vec<ScenarioError>> {
         Self::from_bytes(text.as_bytes(), file, scale, &Laws::default())
     }
+}
+
+/// The contents of a file that someone names. A device has no end.
+fn contents(path: &Path) -> io::Result<Vec<u8>> {
+    const MAX: u64 = 128 << 20;
+    let mut bytes = Vec::new();
+    let size = fs::File::open(path)?
+        .take(MAX + 1)
+        .read_to_end(&mut bytes)?;
+    if size as u64 > MAX {
+        return Err(io::Error::other("it has more than 128 MiB"));
+    }
+    Ok(bytes)
 }
 
 /// The things that a scenario can name beside its own sections.

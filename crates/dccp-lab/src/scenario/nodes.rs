@@ -35,7 +35,7 @@ pub(crate) fn find(name: &str, place: &Place, nodes: &[String]) -> Result<usize,
 }
 
 /// Refuses nodes without a link.
-pub(crate) fn are_connected(topology: &At<Topology>, links: &[Link], mistakes: &mut Mistakes) {
+pub(crate) fn check_connected(topology: &At<Topology>, links: &[Link], mistakes: &mut Mistakes) {
     for (n, (Name(name), place)) in topology.nodes.items().into_iter().enumerate() {
         if !links.iter().any(|link| [link.from, link.to].contains(&n)) {
             let what = format!("the node {name} has no link");

@@ -32,7 +32,7 @@ pub(crate) fn network(
     let machines = host::machines(&file.host, &nodes, &mut links, mistakes);
     let links: Vec<Link> = links.into_iter().map(|new| new.link).collect();
     if mistakes.is_empty() {
-        nodes::are_connected(topology, &links, mistakes);
+        nodes::check_connected(topology, &links, mistakes);
     }
     let mut routes = Vec::new();
     for keys in &file.route {

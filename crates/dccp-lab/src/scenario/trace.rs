@@ -1,5 +1,6 @@
 //! `trace`: the rate of a link over time, recorded in a file or drawn from a preset's model.
 
+use super::contents;
 use super::keys::{PresetName, Trace, TraceKeys};
 use super::mistake::{Mistake, Place};
 use super::values::At;
@@ -9,6 +10,7 @@ use dccp_sim::Seed;
 use dccp_sim::queue::Limit;
 use dccp_sim::rate_trace::RateTrace;
 use dccp_sim::rate_trace::model::{Model, PRESETS, Preset};
+use std::io;
 use std::path::Path;
 
 /// The start of a text that names a preset.
@@ -129,10 +131,12 @@ fn altered(keys: &TraceKeys, mut model: Model) -> Model {
 
 /// A recorded rate: a file in mahimahi's format.
 fn recorded(name: &str, place: &Place, folder: &Path) -> Result<RateTrace, Mistake> {
-    let text = std::fs::read_to_string(folder.join(name)).map_err(|error| {
-        let what = format!("{name} cannot be read: {error}");
-        Mistake::new(place, what, "check the file's name")
-    })?;
+    let text = contents(&folder.join(name))
+        .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other))
+        .map_err(|error| {
+            let what = format!("{name} cannot be read: {error}");
+            Mistake::new(place, what, "check the file's name")
+        })?;
     RateTrace::parse(&text).map_err(|error| {
         let text = error.to_string();
         let (what, next) = text

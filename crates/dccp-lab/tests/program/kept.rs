@@ -74,6 +74,8 @@ fn resumed_run_of_one_cell_keeps_the_others() {
         "{said}"
     );
     assert_eq!(cells(), Some(3));
+    let companion = PathBuf::from(format!("{json}.partial"));
+    assert!(!companion.exists(), "a run that is refused leaves nothing");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::super::figure;
 use super::super::read::text;
 use super::super::table::flows_of;
-use super::groups::{FIGURES, Figure, Group, deviation, mean, spread};
+use super::groups::{FIGURES, Figure, Group, mean, spread};
 use super::stability::{Bar, numbers as bar_numbers, pictures};
 use super::{Source, delays, over_time, record, short, summary};
 use dccp_plot::{Figure as Chart, Panel};
@@ -175,7 +175,7 @@ fn difference(values: &[(f64, f64)]) -> [String; 6] {
         } else {
             format!("{sign}{:.1} %", by / a.abs() * 100.0)
         },
-        deviation(&each).map_or_else(|| "–".to_owned(), short),
+        dccp_stats::deviation(&each).map_or_else(|| "–".to_owned(), short),
         values.len().to_string(),
     ]
 }

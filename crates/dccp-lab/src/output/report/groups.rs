@@ -4,7 +4,6 @@ use super::super::read::{each, number, text};
 use super::super::table;
 use crate::metrics::Metric;
 use dccp_plot::Spread;
-use dccp_proto::number::to_f64;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -151,17 +150,7 @@ pub(super) fn spread(values: &[f64]) -> Option<Spread> {
 
 /// The mean; of nothing it is not a number.
 pub(super) fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / to_f64(values.len() as u64)
-}
-
-/// The sample standard deviation; `None` of fewer than two values.
-pub(super) fn deviation(values: &[f64]) -> Option<f64> {
-    let mean = mean(values);
-    let squares: f64 = values
-        .iter()
-        .map(|value| (value - mean) * (value - mean))
-        .sum();
-    (values.len() > 1).then(|| (squares / to_f64(values.len() as u64 - 1)).sqrt())
+    dccp_stats::mean(values).unwrap_or(f64::NAN)
 }
 
 /// A number of a cell: a metric, the index of its value, and the unit on pages.
@@ -301,7 +290,5 @@ mod tests {
         let spread = spread(&[1.0, 2.0, 6.0]).unwrap();
         assert_eq!((spread.middle, spread.low, spread.high), (3.0, 1.0, 6.0));
         assert!(super::spread(&[]).is_none());
-        assert_eq!(deviation(&[1.0, 3.0]), Some(2.0_f64.sqrt()));
-        assert_eq!(deviation(&[1.0]), None);
     }
 }

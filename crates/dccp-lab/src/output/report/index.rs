@@ -2,7 +2,7 @@
 
 use crate::judge::verdict::{AssertionVerdict, Mark};
 use crate::output::claims::{numbers, word};
-use crate::papers::{ClaimMark, ClaimVerdict, Scales};
+use crate::papers::{ClaimMark, ClaimVerdict, Scales, number};
 use crate::scenario::Scale;
 use core::time::Duration;
 use dccp_report::{Cell, Link, Page, Section, Table, Tone};
@@ -71,11 +71,6 @@ fn link(name: &str, experiments: &[Listed]) -> Option<Link> {
         file: one.page.clone()?,
         text: number(name).to_owned(),
     })
-}
-
-/// `e01` of `e01-throughput`.
-fn number(name: &str) -> &str {
-    name.split('-').next().unwrap_or(name)
 }
 
 fn of_claims(claims: &[ClaimVerdict], experiments: &[Listed]) -> Table {

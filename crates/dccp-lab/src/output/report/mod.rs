@@ -55,7 +55,7 @@ impl Source {
     /// # Errors
     /// It is no result, or has no cell.
     pub fn new(file: &str, document: Value) -> Result<Self, SourceError> {
-        Self::is_result(&document)?;
+        Self::check_result(&document)?;
         Ok(Self {
             file: file.to_owned(),
             scenario: scenario_of(&document),
@@ -72,7 +72,7 @@ impl Source {
         document: Value,
         scenario: Scenario,
     ) -> Result<Self, SourceError> {
-        Self::is_result(&document)?;
+        Self::check_result(&document)?;
         Ok(Self {
             file: file.to_owned(),
             scenario: Ok(scenario),
@@ -80,7 +80,7 @@ impl Source {
         })
     }
 
-    fn is_result(document: &Value) -> Result<(), SourceError> {
+    fn check_result(document: &Value) -> Result<(), SourceError> {
         if document["schema"] != SCHEMA {
             let schema = match &document["schema"] {
                 Value::String(schema) => schema.clone(),
