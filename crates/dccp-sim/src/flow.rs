@@ -48,6 +48,9 @@ pub struct FlowSample {
     pub received: u64,
     /// Bytes of payload in them.
     pub received_bytes: u64,
+    /// Datagrams of a source without stamps that this end's application got and that a link had changed. The checksums
+    /// of TCP and UDP cover all data, so there it is 0.
+    pub received_corrupt: u64,
     /// Data packets that arrived after one that was sent later.
     pub reordered: u64,
     /// Data packets that arrived marked.

@@ -335,6 +335,9 @@ impl Host {
                 self.endpoint.on_data_ready(id);
                 has_news = true;
             }
+            if let Some(is_slow) = running.receive.is_slow() {
+                self.endpoint.set_slow_receiver(id, is_slow);
+            }
             if running.wants_close() && watch.closes_once() {
                 self.endpoint.close(now, id, &mut self.apps);
                 has_news = true;

@@ -20,6 +20,9 @@ pub struct Report {
     pub received: u64,
     /// Their bytes.
     pub received_bytes: u64,
+    /// Those of them that have a byte other than zero. Sources write zeros, so a link changed them; stamps, replies to
+    /// those and scripts count too.
+    pub corrupt: u64,
     /// When the last of them arrived.
     pub last_received: Option<Instant>,
     /// The datagrams themselves, if the application keeps them.
@@ -68,6 +71,11 @@ impl Report {
         self.received += 1;
         self.received_bytes += payload.len() as u64;
         self.last_received = Some(now);
+        if let Payload::Bytes(bytes) = payload
+            && bytes.iter().any(|byte| *byte != 0)
+        {
+            self.corrupt += 1;
+        }
         if app.stamps
             && let Payload::Bytes(bytes) = payload
             && let Some(stamp) = Stamp::read(bytes)

@@ -158,13 +158,15 @@ pub enum Closing {
 }
 
 /// How an application reads.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Reading {
     /// All datagrams as they arrive.
     #[default]
     AtOnce,
     /// One datagram per interval.
     Every(Duration),
+    /// One datagram after another at this rate of bytes.
+    AtRate(Rate),
     /// No datagram: the receive buffer fills.
     Never,
     /// Nothing, and it reports that (Drop Code 1).
@@ -224,6 +226,8 @@ pub struct App {
     pub receive_buffer: usize,
     /// How it reads them.
     pub reading: Reading,
+    /// In DCCP: reports Slow Receiver while at least half of its receive buffer is full (RFC 4340 §11.6).
+    pub slow_receiver: bool,
     /// Keeps what it receives, for tests that look at the bytes.
     pub keeps: bool,
     /// The random numbers of its source. Give each flow the stream of its name, so that adding a flow does not
@@ -244,6 +248,7 @@ impl Default for App {
             closing: Closing::AfterPeer,
             receive_buffer: 1000,
             reading: Reading::AtOnce,
+            slow_receiver: false,
             keeps: false,
             random: Seed(0).stream("application"),
         }

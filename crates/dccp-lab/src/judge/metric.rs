@@ -175,6 +175,19 @@ pub(crate) const METRICS: &[Known] = &{
             "packets",
             &["dropped_by_sender_packets"],
         ),
+        of(
+            Flow,
+            "delivered_corrupt",
+            "packets",
+            &["delivered_corrupt_packets"],
+        ),
+        of(
+            Flow,
+            "reported_corrupt",
+            "packets",
+            &["reported_corrupt_packets"],
+        ),
+        of(Flow, "slow_receiver", "packets", &["slow_receiver_packets"]),
         with(
             of(Link, "utilisation", "1", &["utilisation"]),
             "utilisation",

@@ -147,6 +147,13 @@ pub struct Totals {
     pub duplicate_acks: Option<u64>,
     /// Datagrams that the receiving host dropped.
     pub dropped_by_receiver_packets: u64,
+    /// Delivered datagrams whose data a link had changed. Null if that is unknown: in a run that is not simulated, and if the
+    /// datagrams carry numbers and times.
+    pub delivered_corrupt_packets: Option<u64>,
+    /// Datagrams that the receiver reported as corrupt: Drop Codes 3 and 7.
+    pub reported_corrupt_packets: u64,
+    /// Packets with a Slow Receiver option that the sender got.
+    pub slow_receiver_packets: u64,
     /// Datagrams of a rhythm that the sender dropped: they found no room, or became too old.
     pub dropped_by_sender_packets: u64,
 }

@@ -6,9 +6,10 @@ use crate::scenario::plan::{Alteration, Flow, Machine, Network, Run, Transport};
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
 use dccp_proto::cc::Snapshot;
+use dccp_proto::conn::stats::Stats;
 use dccp_proto::path::{Encap, Flow as Ports, Path};
 use dccp_proto::time::nanos;
-use dccp_proto::wire::ServiceCode;
+use dccp_proto::wire::{DropCode, ServiceCode};
 use dccp_proto::{CloseReason, Config, Instant, Rate};
 use dccp_sim::flow::{FlowId, FlowSample};
 use dccp_sim::host::SimHash;
@@ -253,14 +254,14 @@ impl stage::Stage for Stage {
             marked_packets: Some(0),
             loss_events: Some(0),
             duplicate_acks: Some(0),
+            delivered_corrupt_packets: (!flow.sender.stamps).then_some(0),
             ..Totals::default()
         };
         for stream in &self.streams[number] {
             let sent = sender.sample(stream.sender);
             let got = stream.receiver.map(|id| receiver.sample(id));
             if let FlowId::Dccp(number) = stream.sender {
-                let dropped = sender.stats(number).rx_dropped;
-                totals.dropped_by_receiver_packets += dropped.iter().sum::<u64>();
+                add_reports(&mut totals, &sender.stats(number));
             }
             let is_tcp = matches!(stream.sender, FlowId::Tcp(_));
             let (events, missing) = stream.last_known;
@@ -284,6 +285,9 @@ impl stage::Stage for Stage {
             let got = got.unwrap_or_default();
             totals.delivered_packets += got.received;
             totals.delivered_bytes += got.received_bytes;
+            // Stamps are bytes that no link has changed.
+            let corrupt = (!flow.sender.stamps).then_some(got.received_corrupt);
+            add_known(&mut totals.delivered_corrupt_packets, corrupt);
         }
         totals
     }
@@ -445,6 +449,16 @@ fn reports_fates(transport: &Transport) -> bool {
         Transport::Tcp(_) => true,
         Transport::Udp => false,
     }
+}
+
+/// Adds the receiver's reports on itself, which a connection's sender has counted.
+fn add_reports(totals: &mut Totals, sender: &Stats) {
+    let with_code = |code: DropCode| sender.rx_dropped[usize::from(code.number())];
+    // RFC 4340 §11.7: with Drop Code 7 the application has the data, marked as corrupt.
+    let delivered = with_code(DropCode::DELIVERED_CORRUPT);
+    totals.dropped_by_receiver_packets += sender.rx_dropped.iter().sum::<u64>() - delivered;
+    totals.reported_corrupt_packets += with_code(DropCode::CORRUPT) + delivered;
+    totals.slow_receiver_packets += sender.counters.slow_receiver;
 }
 
 /// Bytes of answers that the sender of requests received.

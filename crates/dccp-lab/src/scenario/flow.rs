@@ -1,11 +1,11 @@
 //! `[[flow]]`: the ends of a flow, what carries it, and when.
 
 use super::document::{Item, refuse};
-use super::keys::{Counted, FlowKeys, FlowKind};
+use super::keys::{Counted, DataChecksum, FlowKeys, FlowKind};
 use super::mistake::{Mistake, Mistakes};
 use super::nodes;
 use super::numbers::Whole;
-use super::plan::{Flow, Kind, Transport};
+use super::plan::{Coverage, Flow, Kind, Transport};
 use super::traffic::{Traffic, traffic};
 use super::values::{At, Size, Start, Transport as Carrier};
 use core::time::Duration;
@@ -13,6 +13,7 @@ use dccp_cli::law::{Laws, NamedLaw};
 use dccp_historic::Inputs;
 use dccp_proto::Config;
 use dccp_proto::cc::registry::Ccids;
+use dccp_sim::source::{App, Reading};
 use dccp_sim::{Seed, tcp};
 
 /// The name of our CCID 3.
@@ -28,25 +29,43 @@ const KEYS_OF_TRANSPORTS: &[&str] = &[
     "pacing",
     "count",
     "clock_granularity",
+    "read_rate",
+    "receive_buffer",
+    "slow_receiver",
+    "coverage",
+    "data_checksum",
 ];
 
+/// Settings of the receiving application's buffer, which matter only if data wait in it.
+const KEYS_OF_BUFFERS: &[&str] = &["receive_buffer", "slow_receiver"];
+
 impl Carrier {
-    /// The settings of this transport.
-    const fn keys(self) -> &'static [&'static str] {
-        match self {
-            Self::Dccp(2) | Self::Tcp => &[
-                "cc",
-                "window",
-                "ack_ratio",
-                "ecn",
-                "pacing",
-                "count",
-                "clock_granularity",
-            ],
-            Self::Dccp(3) => &["tfrc", "ecn"],
-            Self::Dccp(_) => &["ecn"],
+    /// Whether flows of this transport have this setting.
+    fn has(self, key: &str) -> bool {
+        const WINDOW: &[&str] = &[
+            "cc",
+            "window",
+            "ack_ratio",
+            "ecn",
+            "pacing",
+            "count",
+            "clock_granularity",
+        ];
+        const DATAGRAMS: &[&str] = &[
+            "read_rate",
+            "receive_buffer",
+            "slow_receiver",
+            "coverage",
+            "data_checksum",
+        ];
+        let lists: &[&[&str]] = match self {
+            Self::Dccp(2) => &[WINDOW, DATAGRAMS],
+            Self::Tcp => &[WINDOW],
+            Self::Dccp(3) => &[&["tfrc", "ecn"], DATAGRAMS],
+            Self::Dccp(_) => &[&["ecn"], DATAGRAMS],
             Self::Udp => &[],
-        }
+        };
+        lists.iter().any(|list| list.contains(&key))
     }
 
     /// The transport of flows of this kind, unless the file names one.
@@ -68,14 +87,18 @@ pub(crate) fn check(keys: &At<FlowKeys>, table: &Item<'_>, mistakes: &mut Mistak
     let owner = format!("a flow of kind {}", kind.word());
     refuse(table, &owner, is_of_others, mistakes);
     let carrier = carrier(keys);
-    let is_of_others =
-        |key: &str| KEYS_OF_TRANSPORTS.contains(&key) && !carrier.keys().contains(&key);
+    let is_of_others = |key: &str| KEYS_OF_TRANSPORTS.contains(&key) && !carrier.has(key);
     refuse(
         table,
         &format!("transport {carrier}"),
         is_of_others,
         mistakes,
     );
+    // Over another transport the keys were refused above.
+    if keys.read_rate.is_none() && matches!(carrier, Carrier::Dccp(_)) {
+        let is_of_buffer = |key: &str| KEYS_OF_BUFFERS.contains(&key);
+        refuse(table, "a flow without read_rate", is_of_buffer, mistakes);
+    }
     if let (FlowKind::Bulk, Carrier::Udp, Some(name)) = (kind, carrier, &keys.transport) {
         let what = "nothing limits a bulk flow over UDP";
         mistakes.add(Mistake::new(
@@ -113,7 +136,9 @@ pub(crate) fn flow(
         ));
     }
     let random = seed.stream(&format!("flow {id} traffic"));
-    let traffic = traffic(keys, random)?;
+    let mut traffic = traffic(keys, random)?;
+    set_reading(keys, &mut traffic.receiver);
+    has_whole_stamps(keys, &traffic)?;
     let law = law(keys, laws)?;
     let law_text = law.as_ref().map(NamedLaw::to_string);
     let transport = transport(keys, law, &traffic)?;
@@ -134,6 +159,33 @@ pub(crate) fn flow(
         stop,
     };
     Ok((flow, packet))
+}
+
+/// Sets how the receiving application reads.
+fn set_reading(keys: &FlowKeys, receiver: &mut App) {
+    if let Some(rate) = keys.read_rate {
+        receiver.reading = Reading::AtRate(rate.0);
+    }
+    if let Some(room) = keys.receive_buffer {
+        receiver.receive_buffer = room.0;
+    }
+    receiver.slow_receiver = keys.slow_receiver.unwrap_or(false);
+}
+
+/// Refuses stamps that errors could change: the times and numbers of a flow would be wrong.
+fn has_whole_stamps(keys: &FlowKeys, traffic: &Traffic) -> Result<(), Mistake> {
+    match &keys.coverage {
+        Some(coverage)
+            if coverage.value == Coverage::Header
+                && keys.data_checksum != Some(DataChecksum::Drop)
+                && traffic.sender.stamps =>
+        {
+            let what = "errors could change the numbers and times that this flow's datagrams carry";
+            let next = "write full, or data_checksum = \"drop\"";
+            Err(Mistake::new(&coverage.place, what, next))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The largest packets of a flow.
@@ -191,7 +243,14 @@ fn dccp(keys: &FlowKeys, ccid: u8, law: Option<NamedLaw>, size: usize) -> Result
     let default = Config::default();
     let ccids = keys.tfrc.as_ref().map(ccids).transpose()?;
     let window = keys.window.as_ref().map(|bytes| window(bytes, size));
+    let coverage = (keys.coverage.as_ref()).map_or(Coverage::Full, |coverage| coverage.value);
+    let checksum = keys.data_checksum.unwrap_or_default();
     Ok(Config {
+        // 4340-9.2.1-1: both ends have these settings, so the receiver accepts what the sender covers.
+        send_cscov: coverage.cscov(),
+        min_cscov: coverage.cscov(),
+        data_checksum: checksum != DataChecksum::None,
+        deliver_corrupt: checksum == DataChecksum::Deliver,
         tx_ccids: vec![ccid],
         rx_ccids: vec![ccid],
         ccids: ccids.unwrap_or_default(),

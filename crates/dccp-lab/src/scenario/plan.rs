@@ -96,7 +96,7 @@ pub enum Bench {
     },
 }
 
-/// The bytes that a header checksum covers.
+/// The bytes that the checksum of a packet covers.
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
@@ -105,6 +105,16 @@ pub enum Coverage {
     Full,
     /// The header with its options.
     Header,
+}
+
+impl Coverage {
+    /// The value of the header's field Checksum Coverage (RFC 4340 §9.2).
+    pub const fn cscov(self) -> u8 {
+        match self {
+            Self::Full => 0,
+            Self::Header => 1,
+        }
+    }
 }
 
 /// The calls that hand datagrams over.

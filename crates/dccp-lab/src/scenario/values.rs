@@ -301,7 +301,7 @@ impl FromText for QueueSize {
     }
 }
 
-/// Datagrams that may wait at a sender.
+/// Datagrams that may wait at a sender or at a receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RingSize(pub(crate) usize);
 
@@ -316,7 +316,7 @@ impl FromText for RingSize {
         match usize::try_from(size) {
             Ok(size) if (1..=65_536).contains(&size) => Ok(Self(size)),
             _ => {
-                let what = format!("'{text}' is not a size of a ring");
+                let what = format!("'{text}' is not a number of datagrams");
                 Err(wrong(what, "write 1p to 65536p"))
             }
         }

@@ -400,3 +400,113 @@ interval = "500ms"
         "{old:?} {new:?}"
     );
 }
+
+// RFC 4340 §11.6, §11.7: Slow Receiver and Drop Code 2.
+#[test]
+fn an_application_reads_at_its_rate_and_reports_that_it_is_slow() {
+    let cells = cells(
+        "reading",
+        r#"
+[topology]
+nodes = ["a", "b"]
+[[link]]
+from = "a"
+to = "b"
+rate = "10Mbit"
+rtt = "10ms"
+[matrix]
+room = ["10p", "100p"]
+slow = [false, true]
+[[flow]]
+id = "load"
+from = "a"
+to = "b"
+kind = "cbr"
+rate = "2Mbit"
+size = "1000B"
+read_rate = "1Mbit"
+receive_buffer = "${room}"
+slow_receiver = "${slow}"
+stop = "10s"
+"#,
+    );
+    let of = |n: usize, key: &str| {
+        let value = &cells[n]["summary"]["flows"][0][key];
+        value.as_u64().expect("a count")
+    };
+    for (n, room) in [10, 10, 100, 100].into_iter().enumerate() {
+        let read = of(n, "delivered_packets");
+        assert!((1200..=1250).contains(&read), "{n}: {read}");
+        let is_slow = of(n, "slow_receiver_packets") > 0;
+        assert_eq!(is_slow, n % 2 == 1, "{n}");
+        // The others wait, or are on the path.
+        let dropped = of(n, "dropped_by_receiver_packets");
+        let rest = of(n, "sent_packets") - read - dropped;
+        assert!(rest <= room + 20, "{n}: {rest} {dropped}");
+        assert!(dropped > 0, "{n}");
+    }
+}
+
+// RFC 4340 §9.2, §9.3: partial coverage, Data Checksum, Drop Codes 3 and 7.
+#[test]
+fn corrupt_data_are_delivered_or_reported_as_the_file_says() {
+    let cells = cells(
+        "coverage",
+        r#"
+[topology]
+nodes = ["a", "b"]
+[[link]]
+from = "a"
+to = "b"
+rate = "10Mbit"
+rtt = "10ms"
+ber = 1e-5
+back = { ber = 0.0 }
+[define.data]
+covered = { coverage = "full", checksum = "none" }
+open = { coverage = "header", checksum = "none" }
+drop = { coverage = "header", checksum = "drop" }
+deliver = { coverage = "header", checksum = "deliver" }
+[matrix]
+data = ["covered", "open", "drop", "deliver"]
+[[flow]]
+id = "load"
+from = "a"
+to = "b"
+kind = "cbr"
+rate = "200kbit"
+size = "1000B"
+coverage = "${data.coverage}"
+data_checksum = "${data.checksum}"
+stop = "40s"
+"#,
+    );
+    let of = |n: usize, key: &str| {
+        let value = &cells[n]["summary"]["flows"][0][key];
+        value.as_u64().expect("a count")
+    };
+    let keys = [
+        "delivered_corrupt_packets",
+        "reported_corrupt_packets",
+        "dropped_by_receiver_packets",
+    ];
+    let counts = |n| keys.map(|key| of(n, key));
+    // Of 1000 datagrams 8 % have an error in their data.
+    let is_usual = |count: u64| (50..=110).contains(&count);
+    assert_eq!(counts(0), [0, 0, 0]);
+    assert!(is_usual(of(0, "lost_packets")), "{}", of(0, "lost_packets"));
+    let [corrupt, ..] = counts(1);
+    assert!(is_usual(corrupt) && counts(1)[1..] == [0, 0], "{corrupt}");
+    let [delivered, reported, dropped] = counts(2);
+    assert!(
+        delivered == 0 && is_usual(reported) && reported == dropped,
+        "{:?}",
+        counts(2)
+    );
+    let [delivered, reported, dropped] = counts(3);
+    assert!(
+        is_usual(delivered) && reported.abs_diff(delivered) <= 1 && dropped == 0,
+        "{:?}",
+        counts(3)
+    );
+}

@@ -358,16 +358,29 @@ impl Outbox for Outgoing {
 
 impl Incoming {
     fn read(&mut self, now: Instant) {
-        let Reading::Every(pause) = self.app.reading else {
-            return;
-        };
         while self.next_read.is_some_and(|at| at <= now) {
             if let Some(message) = self.buffer.pop_front() {
                 self.take(now, &message);
             }
-            let has_more = !self.buffer.is_empty();
-            self.next_read = has_more.then(|| now + pause.max(Duration::from_nanos(1)));
+            self.next_read = self.reading_time().map(|time| now + time);
         }
+    }
+
+    /// The time that the application takes to read the first datagram of its buffer.
+    fn reading_time(&self) -> Option<Duration> {
+        let first = self.buffer.front()?;
+        let time = match self.app.reading {
+            Reading::Every(pause) => pause,
+            Reading::AtRate(rate) => rate.time_for(first.len() as u64),
+            Reading::AtOnce | Reading::Never | Reading::NotListening => return None,
+        };
+        Some(time.max(Duration::from_nanos(1)))
+    }
+
+    /// Whether the application is slow to read; `None`: it does not report that (4340-11.6-2: the API can set it).
+    pub(super) fn is_slow(&self) -> Option<bool> {
+        let is_slow = || 2 * self.buffer.len() >= self.app.receive_buffer;
+        self.app.slow_receiver.then(is_slow)
     }
 
     /// The application takes a datagram.
@@ -389,14 +402,18 @@ impl Inbox for Incoming {
         match self.app.reading {
             Reading::AtOnce => self.take(meta.arrived, &datagram.into()),
             Reading::NotListening => return Accepted::NotListening,
-            Reading::Every(_) | Reading::Never if self.buffer.len() >= self.app.receive_buffer => {
+            Reading::Every(_) | Reading::AtRate(_) | Reading::Never
+                if self.buffer.len() >= self.app.receive_buffer =>
+            {
                 self.report.refused += 1;
                 return Accepted::Full;
             }
-            Reading::Never => self.buffer.push_back(datagram.into()),
-            Reading::Every(pause) => {
+            Reading::Every(_) | Reading::AtRate(_) | Reading::Never => {
                 self.buffer.push_back(datagram.into());
-                self.next_read.get_or_insert(meta.arrived + pause);
+                if self.next_read.is_none() {
+                    let time = self.reading_time();
+                    self.next_read = time.map(|time| meta.arrived + time);
+                }
             }
         }
         Accepted::Yes

@@ -179,6 +179,7 @@ impl Host {
             timeouts: c.cc_timeouts,
             received: report.received,
             received_bytes: report.received_bytes,
+            received_corrupt: report.corrupt,
             received_marked: c.ce_received,
             rtt: rtt.map(|(_, rtt)| rtt),
             cc,

@@ -459,6 +459,7 @@ impl Socket {
             duplicate_acks: c.duplicate_acks,
             received: r.segments,
             received_bytes: r.bytes,
+            received_corrupt: 0,
             reordered: r.reordered,
             received_marked: r.marked,
             rtt: self.sender.rtt(),

@@ -58,10 +58,12 @@ fn film(setup: Setup) -> Outcome {
     let mut pair = Pair::start(setup, app, keeping);
     pair.run_for(45 * SECOND);
     let report = pair.report(End::Server);
+    let damaged = report.messages.iter().filter(|m| is_damaged(m)).count();
+    assert_eq!(report.corrupt, damaged as u64);
     Outcome {
         sent: pair.report(End::Client).sent,
         received: report.received,
-        damaged: report.messages.iter().filter(|m| is_damaged(m)).count(),
+        damaged,
     }
 }
 

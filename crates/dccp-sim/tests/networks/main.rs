@@ -17,6 +17,7 @@ mod lost_feedback;
 mod machine;
 mod rate_hint;
 mod sequence;
+mod slow_receiver;
 mod small_packets;
 mod tcp;
 mod tshark;

@@ -12,7 +12,7 @@ use serde_json::Value;
 const BARS_MAX: usize = 40;
 
 /// The columns of the table: keys of a flow's summary, and their headings.
-const COLUMNS: [(&str, &str); 8] = [
+const COLUMNS: [(&str, &str); 10] = [
     ("sent_packets", "sent"),
     ("delivered_packets", "delivered"),
     ("lost_packets", "lost"),
@@ -21,6 +21,8 @@ const COLUMNS: [(&str, &str); 8] = [
         "dropped by the receiving host",
     ),
     ("dropped_by_sender_packets", "no room in the send queue"),
+    ("delivered_corrupt_packets", "delivered corrupt"),
+    ("reported_corrupt_packets", "reported corrupt"),
     ("retransmitted_packets", "sent again"),
     ("marked_packets", "marked"),
     ("loss_events", "loss events"),
@@ -73,12 +75,15 @@ pub(super) fn fill(section: &mut Section, source: &Source) {
     );
 }
 
-/// Losses at each of [`PLACES`]. Drops of the receiving host also count as lost.
+/// Losses at each of [`PLACES`]. Datagrams that the receiving host dropped had arrived, so they are not among the lost.
 fn places(flow: &Value) -> [f64; 3] {
     let count = |key: &str| number(&flow[key]).unwrap_or(0.0);
-    let at_receiver = count("dropped_by_receiver_packets");
-    let network = (count("lost_packets") - at_receiver).max(0.0);
-    [count("dropped_by_sender_packets"), network, at_receiver]
+    [
+        "dropped_by_sender_packets",
+        "lost_packets",
+        "dropped_by_receiver_packets",
+    ]
+    .map(count)
 }
 
 fn table(flows: &[(String, &Value)]) -> Table {
@@ -110,10 +115,10 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn receiving_host_and_network_share_the_losses() {
+    fn drops_of_the_receiving_host_are_beside_the_losses_of_the_network() {
         let flow = json!({ "lost_packets": 10, "dropped_by_receiver_packets": 4, "dropped_by_sender_packets": 2 });
         let packets = |flow: &Value| places(flow).map(|packets| format!("{packets}"));
-        assert_eq!(packets(&flow), ["2", "6", "4"]);
+        assert_eq!(packets(&flow), ["2", "10", "4"]);
         assert_eq!(packets(&json!({ "lost_packets": null })), ["0"; 3]);
     }
 

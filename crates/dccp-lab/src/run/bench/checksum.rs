@@ -20,16 +20,6 @@ const WINDOW: u64 = 200;
 /// Packets that a socket takes in one receive batch.
 const GROUP: usize = 64;
 
-impl Coverage {
-    /// The value of the header field.
-    const fn cscov(self) -> u8 {
-        match self {
-            Self::Full => 0,
-            Self::Header => 1,
-        }
-    }
-}
-
 /// Each half of the time measures one of the two.
 pub(super) fn measure(size: usize, coverage: Coverage, time: Duration) -> Result<Figures, String> {
     let (operations, spent) = alone(size, coverage, time / 2)?;

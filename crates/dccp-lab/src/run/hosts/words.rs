@@ -8,7 +8,7 @@ use dccp_historic::Inputs;
 use dccp_proto::cc::registry::Ccids;
 use dccp_proto::time::nanos;
 use dccp_proto::{Config, Rate};
-use dccp_sim::source::Source;
+use dccp_sim::source::{Reading, Source};
 use dccp_sim::tcp;
 
 /// The shortest interval and the shortest test of `dccpmon`.
@@ -240,6 +240,9 @@ fn key_of_dccp(config: &Config, flow: &Flow) -> Option<&'static str> {
         ("ack_ratio", config.ack_ratio != own.ack_ratio),
         ("ecn", config.ecn != own.ecn),
         ("pacing", config.pacing != own.pacing),
+        ("read_rate", flow.receiver.reading != Reading::AtOnce),
+        ("coverage", config.send_cscov != own.send_cscov),
+        ("data_checksum", config.data_checksum != own.data_checksum),
     ];
     first_set(&keys)
 }
@@ -369,6 +372,9 @@ mod tests {
             ),
             ("window = \"64KiB\"", "window"),
             ("ecn = false", "ecn"),
+            ("read_rate = \"1Mbit\"", "read_rate"),
+            ("coverage = \"header\"", "coverage"),
+            ("data_checksum = \"deliver\"", "data_checksum"),
             ("transport = \"dccp/ccid3\"\ntfrc = \"tfrc-ns2\"", "tfrc"),
             ("transport = \"tcp\"\nack_ratio = 4", "ack_ratio"),
             ("transport = \"tcp\"\namount = \"1MB\"", "amount"),

@@ -8,7 +8,7 @@ use dccp_proto::Config;
 use dccp_proto::cc::registry::Ccids;
 use dccp_sim::link::TooBig;
 use dccp_sim::machine::MachineConfig;
-use dccp_sim::source::{App, Source};
+use dccp_sim::source::{App, Reading, Source};
 use dccp_sim::{LinkConfig, tcp};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::fs::{self, File};
@@ -148,6 +148,9 @@ fn of_flow(flow: &Flow) -> Result<(), LiveError> {
     if flow.sender.logs {
         return refuse(choice_of(flow), "live runs record no single datagrams");
     }
+    if flow.receiver.reading != Reading::AtOnce {
+        return refuse("read_rate", "receiving programs of live runs read at once");
+    }
     match &flow.transport {
         Transport::Dccp(config) => of_dccp(config, &key),
         Transport::Tcp(config) => of_tcp(flow, config, &key),
@@ -169,6 +172,15 @@ fn choice_of(flow: &Flow) -> &'static str {
 }
 
 fn of_dccp(config: &Config, key: &dyn Fn(&str) -> String) -> Result<(), LiveError> {
+    let own = Config::default();
+    // RFC 6773 §3.1
+    let what = "DCCP of live runs is in UDP, whose checksum covers all data";
+    if config.send_cscov != own.send_cscov {
+        return Err(simulated(&key("coverage"), what));
+    }
+    if config.data_checksum != own.data_checksum {
+        return Err(simulated(&key("data_checksum"), what));
+    }
     if config.ccids == Ccids::default() {
         return Ok(());
     }
@@ -328,6 +340,14 @@ mod tests {
                 "transport = \"tcp\"\nack_ratio = 4",
                 "",
                 "[[flow]] f ack_ratio",
+            ),
+            ("", "read_rate = \"1Mbit\"", "", "[[flow]] f read_rate"),
+            ("", "coverage = \"header\"", "", "[[flow]] f coverage"),
+            (
+                "",
+                "data_checksum = \"drop\"",
+                "",
+                "[[flow]] f data_checksum",
             ),
             (
                 "",

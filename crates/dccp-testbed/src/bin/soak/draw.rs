@@ -237,6 +237,7 @@ fn app(draw: &mut Stream) -> App {
         closing: [Closing::AfterPeer, Closing::WhenSent, Closing::Never][draw.index_below(3)],
         receive_buffer: 1 + draw.index_below(100),
         reading,
+        slow_receiver: matches!(reading, Reading::Every(_)),
         keeps: false,
         random: draw.fork(count),
     }
