@@ -130,10 +130,14 @@ fn late_choice_saves_important_datagrams_and_other_senders_cannot_choose() {
     }
 }
 
-/// The values that a run measured of its flows and links, but the datagrams.
+/// The values that a run measured of its flows and links, but the datagrams. Those that carry numbers hide whether they are
+/// corrupt.
 fn measured(mut outcome: Outcome) -> Outcome {
     for flow in &mut outcome.flows {
         flow.datagrams.clear();
+        for totals in [&mut flow.totals, &mut flow.discarded] {
+            totals.delivered_corrupt_packets = None;
+        }
     }
     outcome
 }
