@@ -67,10 +67,9 @@ fn collect_texts<'a>(item: &'a Item<'_>, texts: &mut Vec<(Place, &'a str)>) {
 /// The first character of a text that could act on a terminal: names and sentences of a scenario are printed.
 fn control_character(text: &str) -> Option<u32> {
     let text = text.replace("\r\n", "\n");
-    let mut found = text
-        .chars()
-        .filter(|c| c.is_control() && !"\n\t".contains(*c));
-    found.next().map(u32::from)
+    text.chars()
+        .find(|c| c.is_control() && !"\n\t".contains(*c))
+        .map(u32::from)
 }
 
 /// The entries of a table, in the order of the file.

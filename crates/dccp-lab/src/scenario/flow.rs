@@ -19,16 +19,22 @@ use dccp_sim::{Seed, tcp};
 /// The name of our CCID 3.
 const OUR_TFRC: &str = "tfrc";
 
-/// The settings of transports.
-const KEYS_OF_TRANSPORTS: &[&str] = &[
+/// Settings of laws with a window: CCID 2 and TCP.
+const OF_WINDOWS: &[&str] = &[
     "cc",
-    "tfrc",
     "window",
     "ack_ratio",
     "ecn",
     "pacing",
     "count",
     "clock_granularity",
+];
+
+/// Settings of CCID 3.
+const OF_CCID_3: &[&str] = &["tfrc", "ecn"];
+
+/// Settings of every flow over DCCP.
+const OF_DATAGRAMS: &[&str] = &[
     "read_rate",
     "receive_buffer",
     "slow_receiver",
@@ -36,36 +42,28 @@ const KEYS_OF_TRANSPORTS: &[&str] = &[
     "data_checksum",
 ];
 
+/// The settings of transports.
+const OF_TRANSPORTS: &[&[&str]] = &[OF_WINDOWS, OF_CCID_3, OF_DATAGRAMS];
+
+/// Whether one of the lists has this key.
+fn have(lists: &[&[&str]], key: &str) -> bool {
+    lists.iter().any(|list| list.contains(&key))
+}
+
 /// Settings of the receiving application's buffer, which matter only if data wait in it.
 const KEYS_OF_BUFFERS: &[&str] = &["receive_buffer", "slow_receiver"];
 
 impl Carrier {
     /// Whether flows of this transport have this setting.
     fn has(self, key: &str) -> bool {
-        const WINDOW: &[&str] = &[
-            "cc",
-            "window",
-            "ack_ratio",
-            "ecn",
-            "pacing",
-            "count",
-            "clock_granularity",
-        ];
-        const DATAGRAMS: &[&str] = &[
-            "read_rate",
-            "receive_buffer",
-            "slow_receiver",
-            "coverage",
-            "data_checksum",
-        ];
         let lists: &[&[&str]] = match self {
-            Self::Dccp(2) => &[WINDOW, DATAGRAMS],
-            Self::Tcp => &[WINDOW],
-            Self::Dccp(3) => &[&["tfrc", "ecn"], DATAGRAMS],
-            Self::Dccp(_) => &[&["ecn"], DATAGRAMS],
+            Self::Dccp(2) => &[OF_WINDOWS, OF_DATAGRAMS],
+            Self::Tcp => &[OF_WINDOWS],
+            Self::Dccp(3) => &[OF_CCID_3, OF_DATAGRAMS],
+            Self::Dccp(_) => &[&["ecn"], OF_DATAGRAMS],
             Self::Udp => &[],
         };
-        lists.iter().any(|list| list.contains(&key))
+        have(lists, key)
     }
 
     /// The transport of flows of this kind, unless the file names one.
@@ -87,7 +85,7 @@ pub(crate) fn check(keys: &At<FlowKeys>, table: &Item<'_>, mistakes: &mut Mistak
     let owner = format!("a flow of kind {}", kind.word());
     refuse(table, &owner, is_of_others, mistakes);
     let carrier = carrier(keys);
-    let is_of_others = |key: &str| KEYS_OF_TRANSPORTS.contains(&key) && !carrier.has(key);
+    let is_of_others = |key: &str| have(OF_TRANSPORTS, key) && !carrier.has(key);
     refuse(
         table,
         &format!("transport {carrier}"),
@@ -138,7 +136,7 @@ pub(crate) fn flow(
     let random = seed.stream(&format!("flow {id} traffic"));
     let mut traffic = traffic(keys, random)?;
     set_reading(keys, &mut traffic.receiver);
-    has_whole_stamps(keys, &traffic)?;
+    check_stamps(keys, &traffic)?;
     let law = law(keys, laws)?;
     let law_text = law.as_ref().map(NamedLaw::to_string);
     let transport = transport(keys, law, &traffic)?;
@@ -173,7 +171,7 @@ fn set_reading(keys: &FlowKeys, receiver: &mut App) {
 }
 
 /// Refuses stamps that errors could change: the times and numbers of a flow would be wrong.
-fn has_whole_stamps(keys: &FlowKeys, traffic: &Traffic) -> Result<(), Mistake> {
+fn check_stamps(keys: &FlowKeys, traffic: &Traffic) -> Result<(), Mistake> {
     match &keys.coverage {
         Some(coverage)
             if coverage.value == Coverage::Header

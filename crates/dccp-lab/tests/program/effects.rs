@@ -25,6 +25,12 @@ fn cells(name: &str, text: &str) -> Vec<Value> {
     document["cells"].as_array().expect("cells").clone()
 }
 
+/// A number of packets of a cell's first flow.
+fn count(cell: &Value, key: &str) -> u64 {
+    let value = &cell["summary"]["flows"][0][key];
+    value.as_u64().expect("a count")
+}
+
 /// Mbit/s of the first flow in each interval.
 fn goodput(cell: &Value) -> Vec<f64> {
     let column = cell["series"]["flows"][0]["goodput_bps"].as_array();
@@ -430,10 +436,7 @@ slow_receiver = "${slow}"
 stop = "10s"
 "#,
     );
-    let of = |n: usize, key: &str| {
-        let value = &cells[n]["summary"]["flows"][0][key];
-        value.as_u64().expect("a count")
-    };
+    let of = |n: usize, key: &str| count(&cells[n], key);
     for (n, room) in [10, 10, 100, 100].into_iter().enumerate() {
         let read = of(n, "delivered_packets");
         assert!((1200..=1250).contains(&read), "{n}: {read}");
@@ -481,10 +484,7 @@ data_checksum = "${data.checksum}"
 stop = "40s"
 "#,
     );
-    let of = |n: usize, key: &str| {
-        let value = &cells[n]["summary"]["flows"][0][key];
-        value.as_u64().expect("a count")
-    };
+    let of = |n: usize, key: &str| count(&cells[n], key);
     let keys = [
         "delivered_corrupt_packets",
         "reported_corrupt_packets",
