@@ -210,9 +210,11 @@ impl<V: Variant> Sender<V> {
         }
         let packet_rate = self.round_trip.map_or(0.0, |t| self.s / t.r);
         // 4340-12.3-4: the peer received no more than it was sent.
-        let x_recv = report.x_recv.min(self.sent_rate.max(rtt));
-        let x_recv = self.host_limits.limit(x_recv, packet_rate);
-        if V::SLOW_START == SlowStart::Rfc3448 {
+        let x_inrecv = report.x_recv.min(self.sent_rate.max(rtt));
+        let x_recv = self.host_limits.limit(x_inrecv, packet_rate);
+        // 4342-5.2-1: what the peer's host asks for holds at once. The rates of earlier round trips would undo it.
+        let is_host_limited = x_recv < x_inrecv;
+        if is_host_limited || V::SLOW_START == SlowStart::Rfc3448 {
             self.x_recv_set.replace(now, x_recv);
             2.0 * x_recv
         } else if !was_limited {

@@ -308,6 +308,38 @@ fn the_packet_size_follows_what_is_sent() {
 }
 
 #[test]
+fn what_the_peers_host_asks_for_outweighs_earlier_receive_rates() {
+    // 4342-5.2-1: the application is the limit, and the highest receive rate is 200 kB/s.
+    for (has_more, change, x) in [
+        (
+            false,
+            (|fb| fb.slow_receiver = true) as fn(&mut Feedback<'_>),
+            50_000.0,
+        ),
+        (false, |fb| fb.drops.receive_buffer = 3, 50_000.0 - 30_000.0),
+        (true, |fb| fb.slow_receiver = true, 50_000.0),
+    ] {
+        let mut s = sender();
+        for (t, x_recv, change) in [
+            (100, 200_000, (|_| {}) as fn(&mut Feedback<'_>)),
+            (200, 200_000, |_| {}),
+            (300, 50_000, change),
+        ] {
+            send_all(&mut s, t - 100, t, has_more);
+            let told = Told {
+                x_recv,
+                change,
+                ..Told::default()
+            };
+            tell(&mut s, at(t), &told);
+        }
+        // Without loss, no limit goes below the initial rate.
+        assert_near(s.x, f64::max(x, 40_000.0));
+        assert_near(s.x_recv_set.max(), x / 2.0);
+    }
+}
+
+#[test]
 fn buffer_drops_and_slow_receiver_lower_the_limit_once() {
     // 4342-5.2-1, 4340-11.7.2-3, 4340-11.6-1
     let change: fn(&mut Feedback<'_>) = |fb| {
