@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use core::fmt;
 use core::time::Duration;
 use dccp_cli::{Failure, quantity};
-use dccp_lab::scenario::hosts::Host;
+use dccp_lab::scenario::places::Host;
 use dccp_lab::scenario::{Scale, plan};
 use dccp_sim::rate_trace::model::PRESETS;
 use std::ffi::OsString;

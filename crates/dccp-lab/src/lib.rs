@@ -8,6 +8,7 @@
 pub mod judge;
 pub mod media;
 pub mod metrics;
+mod mistake;
 pub mod output;
 pub mod papers;
 pub mod quartiles;

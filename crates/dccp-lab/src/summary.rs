@@ -134,7 +134,7 @@ fn stream_shares(run: &Run, recorded: &FlowOutcome) -> Vec<f64> {
 }
 
 fn of_flow(run: &Run, flow: &Flow, recorded: &FlowOutcome, ticks: &[Duration]) -> FlowSummary {
-    let begin = flow.starts.iter().min().copied().unwrap_or_default();
+    let begin = flow.begin();
     let end = flow.stop.map_or(run.end, |stop| stop.min(run.end));
     // Only bytes until the stop count. Otherwise goodput could exceed the rate of a link.
     let total = recorded

@@ -7,6 +7,7 @@ use crate::clock::now;
 use crate::folder::{self, times};
 use dccp_cli::{Failure, exit, interrupt, print};
 use dccp_lab::judge::verdict::Mark;
+use dccp_lab::output::count;
 use dccp_lab::output::report::Source;
 use dccp_lab::output::verdicts;
 use dccp_lab::papers::{EXPERIMENTS, Experiment};
@@ -87,6 +88,7 @@ fn play(
 /// One line, and a line for each assertion that does not hold.
 fn summary(experiment: &Experiment, results: &Results) -> String {
     let cells = results.document["cells"].as_array().map_or(0, Vec::len);
+    let cells = count(cells, "cell");
     let all = results.assertions.len();
     let held = results
         .assertions
@@ -100,7 +102,7 @@ fn summary(experiment: &Experiment, results: &Results) -> String {
     let others = verdicts::of_assertions(&others);
     let others = others.trim_start_matches('\n');
     format!(
-        "{:<20} {cells:>5} cells, {held} of {all} assertions hold\n{others}",
+        "{:<20} {cells:>10}, {held} of {all} assertions hold\n{others}",
         experiment.name
     )
 }

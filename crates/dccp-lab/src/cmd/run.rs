@@ -13,7 +13,7 @@ use dccp_lab::run::pool::{News, play_all};
 use dccp_lab::run::progress::Progress;
 use dccp_lab::run::sim::{self, PlayError};
 use dccp_lab::scenario::Scenario;
-use dccp_lab::scenario::hosts::Place;
+use dccp_lab::scenario::places::Place;
 use dccp_lab::scenario::plan::{self, Run};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

@@ -3,7 +3,8 @@
 use super::expr::{Choice, ChoiceKind, Comparison, Expr, Metric, Relation};
 use super::metric::{self, METRICS, Owner};
 use super::parse;
-use super::token::{Fault, quantity_of};
+use super::token::quantity_of;
+use crate::mistake::Mistake;
 use crate::suggestion::suggestion;
 use core::ops::Range;
 
@@ -20,7 +21,7 @@ pub(crate) struct Context {
 }
 
 /// Parses and checks a comparison.
-pub(crate) fn comparison(text: &str, context: &Context) -> Result<Comparison, Fault> {
+pub(crate) fn comparison(text: &str, context: &Context) -> Result<Comparison, Mistake> {
     let comparison = parse::comparison(text)?;
     let whole = 0..text.len();
     let right = match &comparison.relation {
@@ -36,13 +37,13 @@ pub(crate) fn comparison(text: &str, context: &Context) -> Result<Comparison, Fa
 }
 
 /// Parses and checks an expression.
-pub(crate) fn expression(text: &str, context: &Context) -> Result<Expr, Fault> {
+pub(crate) fn expression(text: &str, context: &Context) -> Result<Expr, Mistake> {
     let expr = parse::expression(text)?;
     check(&expr, context, &(0..text.len()))?;
     Ok(expr)
 }
 
-fn check(expr: &Expr, context: &Context, whole: &Range<usize>) -> Result<(), Fault> {
+fn check(expr: &Expr, context: &Context, whole: &Range<usize>) -> Result<(), Mistake> {
     match expr {
         Expr::Number(_) => Ok(()),
         Expr::Metric(metric) => check_metric(metric, context),
@@ -52,7 +53,7 @@ fn check(expr: &Expr, context: &Context, whole: &Range<usize>) -> Result<(), Fau
                 Some(label) => {
                     let what = format!("{label}: this value of {axis} is no quantity");
                     let next = "name a variable whose values are quantities such as 20Mbit";
-                    Err(Fault::new(whole, what, next))
+                    Err(Mistake::new(whole, what, next))
                 }
                 None => Ok(()),
             }
@@ -90,17 +91,17 @@ fn unknown<'a>(
     what: &str,
     word: &str,
     known: impl IntoIterator<Item = &'a str>,
-) -> Fault {
+) -> Mistake {
     let known: Vec<&str> = known.into_iter().collect();
     let next = if known.is_empty() {
         format!("the scenario has no {what}")
     } else {
         suggestion(word, &known)
     };
-    Fault::new(place, format!("{word}: there is no such {what}"), next)
+    Mistake::new(place, format!("{word}: there is no such {what}"), next)
 }
 
-fn check_metric(wanted: &Metric, context: &Context) -> Result<(), Fault> {
+fn check_metric(wanted: &Metric, context: &Context) -> Result<(), Mistake> {
     let place = &wanted.place;
     let known = metric::find(&wanted.name).ok_or_else(|| {
         let names = METRICS.iter().map(|known| known.name);
@@ -115,14 +116,14 @@ fn check_metric(wanted: &Metric, context: &Context) -> Result<(), Fault> {
                 return Ok(());
             }
             let what = format!("{} belongs to the whole cell", known.name);
-            return Err(Fault::new(place, what, format!("write {}", known.name)));
+            return Err(Mistake::new(place, what, format!("write {}", known.name)));
         }
     };
     let word = known.owner.word();
     let Some(owner) = &wanted.owner else {
         let what = format!("{} needs a {word}", known.name);
         let next = format!("write {}({word})", known.name);
-        return Err(Fault::new(place, what, next));
+        return Err(Mistake::new(place, what, next));
     };
     if !names.contains(owner) {
         return Err(unknown(
@@ -138,11 +139,11 @@ fn check_metric(wanted: &Metric, context: &Context) -> Result<(), Fault> {
             let spans = METRICS.iter().filter(|known| known.has_spans());
             let names: Vec<&str> = spans.map(|known| known.name).collect();
             let next = format!("leave out the span, or use one of {}", names.join(", "));
-            Err(Fault::new(place, what, next))
+            Err(Mistake::new(place, what, next))
         }
         Some((from, until)) if from >= until => {
             let what = "this span ends no later than it begins";
-            Err(Fault::new(place, what, "write the earlier time first"))
+            Err(Mistake::new(place, what, "write the earlier time first"))
         }
         _ => Ok(()),
     }
@@ -152,7 +153,7 @@ fn known_axis<'a>(
     axis: &str,
     context: &'a Context,
     place: &Range<usize>,
-) -> Result<&'a [String], Fault> {
+) -> Result<&'a [String], Mistake> {
     let found = context.axes.iter().find(|(known, _)| known == axis);
     found.map(|(_, labels)| &labels[..]).ok_or_else(|| {
         let names = context.axes.iter().map(|(name, _)| name.as_str());
@@ -160,7 +161,7 @@ fn known_axis<'a>(
     })
 }
 
-fn check_choice(choice: &Choice, context: &Context, place: &Range<usize>) -> Result<(), Fault> {
+fn check_choice(choice: &Choice, context: &Context, place: &Range<usize>) -> Result<(), Mistake> {
     let labels = known_axis(&choice.axis, context, place)?;
     let wanted = match &choice.kind {
         ChoiceKind::Is(label) => core::slice::from_ref(label),

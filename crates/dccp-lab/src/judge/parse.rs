@@ -3,7 +3,8 @@
 use super::expr::{
     Aggregate, Choice, ChoiceKind, Comparison, Expr, Function, Metric, Operator, Relation,
 };
-use super::token::{Fault, Kind, Token, tokens};
+use super::token::{Kind, Token, tokens};
+use crate::mistake::Mistake;
 use core::ops::Range;
 
 /// Bounds the recursion.
@@ -12,7 +13,7 @@ const DEPTH_MAX: usize = 64;
 const TOKENS_MAX: usize = 2000;
 
 /// Parses a comparison.
-pub(crate) fn comparison(text: &str) -> Result<Comparison, Fault> {
+pub(crate) fn comparison(text: &str) -> Result<Comparison, Mistake> {
     let mut parser = Parser::new(text)?;
     let left = parser.sum()?;
     let relation = parser.relation()?;
@@ -21,7 +22,7 @@ pub(crate) fn comparison(text: &str) -> Result<Comparison, Fault> {
 }
 
 /// Parses an expression without a comparison.
-pub(crate) fn expression(text: &str) -> Result<Expr, Fault> {
+pub(crate) fn expression(text: &str) -> Result<Expr, Mistake> {
     let mut parser = Parser::new(text)?;
     let expr = parser.sum()?;
     parser.end()?;
@@ -36,12 +37,12 @@ struct Parser {
 }
 
 impl Parser {
-    fn new(text: &str) -> Result<Self, Fault> {
+    fn new(text: &str) -> Result<Self, Mistake> {
         let tokens = tokens(text)?;
         if let Some(excess) = tokens.get(TOKENS_MAX) {
             let what = format!("an expression has at most {TOKENS_MAX} words and signs");
             let next = "divide it into several assertions".to_owned();
-            return Err(Fault::new(&excess.place, what, next));
+            return Err(Mistake::new(&excess.place, what, next));
         }
         Ok(Self {
             tokens,
@@ -61,12 +62,12 @@ impl Parser {
         token.map_or(self.length..self.length, |token| token.place.clone())
     }
 
-    fn fault(&self, expected: &str) -> Fault {
+    fn mistake(&self, expected: &str) -> Mistake {
         let what = match self.peek() {
             Some(kind) => format!("{} is not expected here", shown(kind)),
             None => "the expression ends too early".to_owned(),
         };
-        Fault::new(&self.place(), what, format!("write {expected}"))
+        Mistake::new(&self.place(), what, format!("write {expected}"))
     }
 
     fn takes_sign(&mut self, sign: &str) -> bool {
@@ -81,18 +82,18 @@ impl Parser {
         is_it
     }
 
-    fn sign(&mut self, sign: &str) -> Result<(), Fault> {
+    fn sign(&mut self, sign: &str) -> Result<(), Mistake> {
         if self.takes_sign(sign) {
             Ok(())
         } else {
-            Err(self.fault(sign))
+            Err(self.mistake(sign))
         }
     }
 
-    fn end(&self) -> Result<(), Fault> {
+    fn end(&self) -> Result<(), Mistake> {
         match self.peek() {
             None => Ok(()),
-            Some(_) => Err(self.fault("+, -, *, /, ^, [ or the end")),
+            Some(_) => Err(self.mistake("+, -, *, /, ^, [ or the end")),
         }
     }
 
@@ -102,7 +103,7 @@ impl Parser {
         found.map(|(_, meaning)| *meaning)
     }
 
-    fn relation(&mut self) -> Result<Relation, Fault> {
+    fn relation(&mut self) -> Result<Relation, Mistake> {
         if self.takes_word("in") {
             let least = self.sum()?;
             self.sign("..")?;
@@ -126,15 +127,15 @@ impl Parser {
                 right: self.sum()?,
                 or_equal,
             }),
-            None => Err(self.fault("<, <=, >, >=, == or in")),
+            None => Err(self.mistake("<, <=, >, >=, == or in")),
         }
     }
 
-    fn sum(&mut self) -> Result<Expr, Fault> {
+    fn sum(&mut self) -> Result<Expr, Mistake> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
             let what = "this expression is nested too deeply";
-            return Err(Fault::new(&self.place(), what, "split the assertion"));
+            return Err(Mistake::new(&self.place(), what, "split the assertion"));
         }
         let signs = [("+", Operator::Add), ("-", Operator::Subtract)];
         let sum = self.chain(&signs, Self::product);
@@ -142,7 +143,7 @@ impl Parser {
         sum
     }
 
-    fn product(&mut self) -> Result<Expr, Fault> {
+    fn product(&mut self) -> Result<Expr, Mistake> {
         let signs = [("*", Operator::Multiply), ("/", Operator::Divide)];
         self.chain(&signs, Self::power)
     }
@@ -151,8 +152,8 @@ impl Parser {
     fn chain(
         &mut self,
         signs: &[(&str, Operator)],
-        operand: fn(&mut Self) -> Result<Expr, Fault>,
-    ) -> Result<Expr, Fault> {
+        operand: fn(&mut Self) -> Result<Expr, Mistake>,
+    ) -> Result<Expr, Mistake> {
         let mut left = operand(self)?;
         while let Some(operator) = self.one_of(signs) {
             left = Expr::Binary(operator, Box::new(left), Box::new(operand(self)?));
@@ -160,7 +161,7 @@ impl Parser {
         Ok(left)
     }
 
-    fn power(&mut self) -> Result<Expr, Fault> {
+    fn power(&mut self) -> Result<Expr, Mistake> {
         let base = self.unary()?;
         if self.takes_sign("^") {
             let exponent = Box::new(self.unary()?);
@@ -169,7 +170,7 @@ impl Parser {
         Ok(base)
     }
 
-    fn unary(&mut self) -> Result<Expr, Fault> {
+    fn unary(&mut self) -> Result<Expr, Mistake> {
         if self.takes_sign("-") {
             return Ok(Expr::Negative(Box::new(self.chosen()?)));
         }
@@ -177,7 +178,7 @@ impl Parser {
     }
 
     /// A part with its choices of cells.
-    fn chosen(&mut self) -> Result<Expr, Fault> {
+    fn chosen(&mut self) -> Result<Expr, Mistake> {
         let mut expr = self.part()?;
         while self.takes_sign("[") {
             let choices = self.list("]", Self::choice)?;
@@ -186,7 +187,7 @@ impl Parser {
         Ok(expr)
     }
 
-    fn part(&mut self) -> Result<Expr, Fault> {
+    fn part(&mut self) -> Result<Expr, Mistake> {
         let place = self.place();
         match self.peek().cloned() {
             Some(Kind::Number(value)) => {
@@ -203,12 +204,12 @@ impl Parser {
                 self.next += 1;
                 self.named(name, place)
             }
-            _ => Err(self.fault("a number, a metric or (")),
+            _ => Err(self.mistake("a number, a metric or (")),
         }
     }
 
     /// A function, an aggregate or a metric.
-    fn named(&mut self, name: String, place: Range<usize>) -> Result<Expr, Fault> {
+    fn named(&mut self, name: String, place: Range<usize>) -> Result<Expr, Mistake> {
         let is_called = matches!(self.peek(), Some(Kind::Sign("(")));
         let aggregate = Aggregate::ALL.iter().find(|(known, _)| *known == name);
         let function = Function::ALL.iter().find(|(known, _)| *known == name);
@@ -231,7 +232,7 @@ impl Parser {
                 _ => {
                     let what = format!("{name} goes along one variable");
                     let next = format!("write {name}(… over variable)");
-                    Err(Fault::new(&place, what, next))
+                    Err(Mistake::new(&place, what, next))
                 }
             },
             ("axis", ..) => {
@@ -261,7 +262,7 @@ impl Parser {
     }
 
     /// `(sum over axis, axis)`.
-    fn inner_over(&mut self) -> Result<(Box<Expr>, Vec<String>), Fault> {
+    fn inner_over(&mut self) -> Result<(Box<Expr>, Vec<String>), Mistake> {
         self.sign("(")?;
         let inner = Box::new(self.sum()?);
         if self.takes_word("over") {
@@ -272,7 +273,7 @@ impl Parser {
     }
 
     /// `(flow)` or `(flow, 10s..20s)`.
-    fn metric_of(&mut self, name: String, place: Range<usize>) -> Result<Expr, Fault> {
+    fn metric_of(&mut self, name: String, place: Range<usize>) -> Result<Expr, Mistake> {
         self.sign("(")?;
         let owner = Some(self.label()?);
         let mut span = None;
@@ -290,29 +291,29 @@ impl Parser {
         }))
     }
 
-    fn number(&mut self) -> Result<f64, Fault> {
+    fn number(&mut self) -> Result<f64, Mistake> {
         match self.peek() {
             Some(Kind::Number(value)) => {
                 let value = *value;
                 self.next += 1;
                 Ok(value)
             }
-            _ => Err(self.fault("a time such as 10s")),
+            _ => Err(self.mistake("a time such as 10s")),
         }
     }
 
     /// A name, or a text in quotes.
-    fn label(&mut self) -> Result<String, Fault> {
+    fn label(&mut self) -> Result<String, Mistake> {
         match self.peek().cloned() {
             Some(Kind::Word(label) | Kind::Quoted(label)) => {
                 self.next += 1;
                 Ok(label)
             }
-            _ => Err(self.fault("a name, or a label in single quotes")),
+            _ => Err(self.mistake("a name, or a label in single quotes")),
         }
     }
 
-    fn choice(&mut self) -> Result<Choice, Fault> {
+    fn choice(&mut self) -> Result<Choice, Mistake> {
         let axis = self.label()?;
         let kind = if self.takes_sign("=") {
             ChoiceKind::Is(self.label()?)
@@ -323,12 +324,12 @@ impl Parser {
             ChoiceKind::OneOf(self.list(")", Self::label)?)
         } else if self.takes_word("not") {
             if !self.takes_word("in") {
-                return Err(self.fault("in"));
+                return Err(self.mistake("in"));
             }
             self.sign("(")?;
             ChoiceKind::NoneOf(self.list(")", Self::label)?)
         } else {
-            return Err(self.fault("=, !=, in or not in"));
+            return Err(self.mistake("=, !=, in or not in"));
         };
         Ok(Choice { axis, kind })
     }
@@ -337,12 +338,12 @@ impl Parser {
     fn list<T>(
         &mut self,
         close: &str,
-        item: fn(&mut Self) -> Result<T, Fault>,
-    ) -> Result<Vec<T>, Fault> {
+        item: fn(&mut Self) -> Result<T, Mistake>,
+    ) -> Result<Vec<T>, Mistake> {
         let mut items = vec![item(self)?];
         while !self.takes_sign(close) {
             if !self.takes_sign(",") {
-                return Err(self.fault(&format!("a comma or {close}")));
+                return Err(self.mistake(&format!("a comma or {close}")));
             }
             items.push(item(self)?);
         }
@@ -363,7 +364,7 @@ fn shown(kind: &Kind) -> String {
 mod tests {
     use super::*;
 
-    fn fault(text: &str) -> (usize, String, String) {
+    fn mistake(text: &str) -> (usize, String, String) {
         let fault = comparison(text).expect_err(text);
         (fault.place.start, fault.what, fault.next)
     }
@@ -385,7 +386,7 @@ mod tests {
     fn long_sums_are_refused() {
         let sum = |terms: usize| format!("{}1 > 0", "1 + ".repeat(terms));
         assert!(comparison(&sum(900)).is_ok());
-        let (place, what, _) = fault(&sum(100_000));
+        let (place, what, _) = mistake(&sum(100_000));
         assert_eq!(
             (place, &what[..]),
             (4000, "an expression has at most 2000 words and signs")
@@ -460,9 +461,9 @@ mod tests {
                 "write a name, or a label in single quotes",
             ),
         ] {
-            assert_eq!(fault(text), expected(at, what, next), "{text}");
+            assert_eq!(mistake(text), expected(at, what, next), "{text}");
         }
         let deep = format!("{}1 < 2", "(".repeat(500));
-        assert_eq!(fault(&deep).1, "this expression is nested too deeply");
+        assert_eq!(mistake(&deep).1, "this expression is nested too deeply");
     }
 }

@@ -1,29 +1,8 @@
 //! The words, numbers and signs of an expression.
 
+use crate::mistake::Mistake;
 use core::ops::Range;
 use dccp_cli::quantity;
-
-/// A mistake in an expression: where, what, and what to write.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Fault {
-    pub(crate) place: Range<usize>,
-    pub(crate) what: String,
-    pub(crate) next: String,
-}
-
-impl Fault {
-    pub(crate) fn new(
-        place: &Range<usize>,
-        what: impl Into<String>,
-        next: impl Into<String>,
-    ) -> Self {
-        Self {
-            place: place.clone(),
-            what: what.into(),
-            next: next.into(),
-        }
-    }
-}
 
 /// A token and where it stands.
 #[derive(Clone, PartialEq, Debug)]
@@ -51,7 +30,7 @@ const SIGNS: [&str; 18] = [
 ];
 
 /// Splits a text into tokens.
-pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, Fault> {
+pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, Mistake> {
     let mut tokens = Vec::new();
     let mut at = 0;
     while let Some(first) = text[at..].chars().next() {
@@ -70,13 +49,13 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, Fault> {
 }
 
 /// The first token of a text that stands at `at`, and its length in bytes.
-fn token(text: &str, at: usize) -> Result<(Kind, usize), Fault> {
+fn token(text: &str, at: usize) -> Result<(Kind, usize), Mistake> {
     let first = text.chars().next().unwrap_or(' ');
     if first == '\'' {
         let end = text[1..].find('\'').map(|end| end + 1);
         let end = end.ok_or_else(|| {
             let place = at..at + text.len();
-            Fault::new(&place, "this quotation has no end", "write 'label'")
+            Mistake::new(&place, "this quotation has no end", "write 'label'")
         })?;
         return Ok((Kind::Quoted(text[1..end].to_owned()), end + 1));
     }
@@ -92,13 +71,13 @@ fn token(text: &str, at: usize) -> Result<(Kind, usize), Fault> {
     let sign = sign.ok_or_else(|| {
         let place = at..at + first.len_utf8();
         let next = "put labels with other characters in single quotes";
-        Fault::new(&place, format!("{first} has no meaning here"), next)
+        Mistake::new(&place, format!("{first} has no meaning here"), next)
     })?;
     Ok((Kind::Sign(sign), sign.len()))
 }
 
 /// A number with or without a unit.
-fn number(text: &str, at: usize) -> Result<(Kind, usize), Fault> {
+fn number(text: &str, at: usize) -> Result<(Kind, usize), Mistake> {
     let digits = digits(text);
     let is_unit = |c: char| c.is_alphabetic() || c == '%';
     let unit = text[digits..]
@@ -116,7 +95,7 @@ fn number(text: &str, at: usize) -> Result<(Kind, usize), Fault> {
     };
     let value = value.ok_or_else(|| {
         let what = format!("'{written}' is not a number");
-        Fault::new(
+        Mistake::new(
             &(at..at + length),
             what,
             "write 0.5, 5ms, 20Mbit, 4MiB or 3%",

@@ -12,3 +12,8 @@ pub mod recommend;
 pub mod report;
 pub mod table;
 pub mod verdicts;
+
+/// A word with its count: `1 cell`, `3 cells`.
+pub fn count(number: usize, word: &str) -> String {
+    format!("{number} {word}{}", if number == 1 { "" } else { "s" })
+}

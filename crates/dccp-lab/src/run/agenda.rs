@@ -42,7 +42,7 @@ pub(crate) fn agenda(run: &Run) -> Vec<(Duration, Task)> {
         tasks.extend(starts.map(|(stream, at)| (*at, Task::Start { flow, stream })));
         let stop = plan.stop.filter(|stop| *stop < run.end);
         tasks.extend(stop.map(|at| (at, Task::Stop { flow })));
-        let first = plan.starts.iter().min().copied().unwrap_or_default();
+        let first = plan.begin();
         let last = stop.unwrap_or(run.end);
         tasks.extend(every(BIN, first, last).map(|at| (at, Task::Bin { flow })));
     }

@@ -9,6 +9,7 @@ pub mod live;
 pub mod outcome;
 pub mod pool;
 pub mod progress;
+mod recorder;
 pub mod sim;
 mod stage;
 mod streams;

@@ -115,13 +115,8 @@ impl Stage {
     }
 
     /// A direction of a link, in the order of the plan.
-    fn direction(&self, direction: usize) -> LinkId {
-        let (there, back) = self.links[direction / 2];
-        if direction.is_multiple_of(2) {
-            there
-        } else {
-            back
-        }
+    fn direction(&self, n: usize) -> LinkId {
+        direction(&self.links, n)
     }
 
     fn host(&self, node: usize) -> Handle<Host> {
@@ -415,14 +410,19 @@ fn connect(world: &mut World, network: &Network, nodes: &[NodeId]) -> Vec<(LinkI
 
 fn set_routes(world: &mut World, network: &Network, nodes: &[NodeId], links: &[(LinkId, LinkId)]) {
     for route in &network.routes {
-        let mut ways = network.links.iter().zip(links);
-        let way = ways.find_map(|(link, &(there, back))| match (link.from, link.to) {
-            ends if ends == (route.at, route.via) => Some(there),
-            ends if ends == (route.via, route.at) => Some(back),
-            _ => None,
-        });
-        let way = way.expect("a route leads to a neighbour");
+        let way = network.direction_between(route.at, route.via);
+        let way = direction(links, way.expect("a route leads to a neighbour"));
         world.set_route(nodes[route.at], nodes[route.to], way);
+    }
+}
+
+/// A direction of a link, in the order of the plan.
+fn direction(links: &[(LinkId, LinkId)], direction: usize) -> LinkId {
+    let (there, back) = links[direction / 2];
+    if direction.is_multiple_of(2) {
+        there
+    } else {
+        back
     }
 }
 

@@ -1,7 +1,7 @@
 //! The work that a run is expected to make, to compare runs before they are played.
 
 use crate::scenario::paths;
-use crate::scenario::plan::{Backend, Flow, Link, Run};
+use crate::scenario::plan::{Backend, Flow, Run};
 use dccp_proto::number::to_f64;
 use dccp_sim::LinkConfig;
 use dccp_sim::source::Source;
@@ -20,24 +20,23 @@ pub(crate) fn expected(run: &Run) -> f64 {
     if run.backend != Backend::Sim {
         return time;
     }
-    let links = &run.network.links;
-    let hosts = run.network.hosts(&run.flows);
+    let network = &run.network;
+    let hosts = network.hosts(&run.flows);
     // Packets of all flows on both directions of each link.
-    let mut packets = vec![0.0; 2 * links.len()];
+    let mut packets = vec![0.0; 2 * network.links.len()];
     for flow in &run.flows {
-        let Ok(path) = paths::path(&run.network, &hosts, flow.from, flow.to) else {
+        let Ok(path) = paths::path(network, &hosts, flow.from, flow.to) else {
             continue;
         };
-        let steps = path.windows(2);
-        let steps: Vec<usize> = steps.filter_map(|s| step(links, s[0], s[1])).collect();
-        let rates = steps.iter().filter_map(|&n| rate(direction(links, n)));
+        let steps = network.directions(&path);
+        let rates = steps.iter().filter_map(|&n| rate(network.direction(n)));
         let sent = sent(flow, rates.fold(f64::INFINITY, f64::min), time);
         for n in steps {
             packets[n] += sent;
         }
     }
     let on_link = |(n, packets): (usize, &f64)| {
-        let most = rate(direction(links, n)).map_or(f64::INFINITY, |rate| rate * time);
+        let most = rate(network.direction(n)).map_or(f64::INFINITY, |rate| rate * time);
         packets.min(most)
     };
     let streams = to_f64(run.streams() as u64);
@@ -46,9 +45,8 @@ pub(crate) fn expected(run: &Run) -> f64 {
 
 /// Packets that a flow sends, if its path carries `rate` packets per second.
 fn sent(flow: &Flow, rate: f64, end: f64) -> f64 {
-    let begin = flow.starts.iter().min().copied().unwrap_or_default();
     let stop = flow.stop.map_or(end, |stop| stop.as_secs_f64().min(end));
-    let time = (stop - begin.as_secs_f64()).max(0.0);
+    let time = (stop - flow.begin().as_secs_f64()).max(0.0);
     let most = if rate.is_finite() { rate } else { UNLIMITED } * time;
     let streams = to_f64(flow.starts.len() as u64);
     let own = match &flow.sender.source {
@@ -66,28 +64,6 @@ fn sent(flow: &Flow, rate: f64, end: f64) -> f64 {
         _ => f64::INFINITY,
     };
     most.min(streams * own)
-}
-
-/// The number of the direction from a node to its neighbour.
-fn step(links: &[Link], from: usize, to: usize) -> Option<usize> {
-    links.iter().enumerate().find_map(|(n, link)| {
-        if (link.from, link.to) == (from, to) {
-            Some(2 * n)
-        } else if (link.to, link.from) == (from, to) {
-            Some(2 * n + 1)
-        } else {
-            None
-        }
-    })
-}
-
-fn direction(links: &[Link], n: usize) -> &LinkConfig {
-    let link = &links[n / 2];
-    if n.is_multiple_of(2) {
-        &link.there
-    } else {
-        &link.back
-    }
 }
 
 /// Packets per second of a link with a rate.

@@ -3,10 +3,10 @@
 use super::document::{Item, refuse, value};
 use super::keys::{BenchKeys, BenchKind, File, MeasureKeys};
 use super::measure::measure;
-use super::mistake::{Mistake, Mistakes};
 use super::plan::{Backend, Bench, Call, Network, Run};
 use super::values::{At, Size};
 use crate::metrics::Metric;
+use crate::mistake::{Mistake, Mistakes};
 use core::time::Duration;
 
 /// Sections that describe a network and its traffic.

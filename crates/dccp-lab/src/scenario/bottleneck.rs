@@ -1,8 +1,8 @@
 //! Checks that a flow's packets fit through its path, and that something limits the flow.
 
 use super::flow::Packet;
-use super::mistake::{Mistake, Place};
 use super::plan::{Flow, Network, Transport};
+use crate::mistake::{Mistake, Place};
 use dccp_sim::LinkConfig;
 use dccp_sim::queue::QueueConfig;
 use dccp_sim::source::Source;
@@ -15,9 +15,11 @@ pub(crate) fn check(
     flow: &Flow,
     packet: Option<Packet>,
 ) -> Result<(), Mistake> {
-    let links: Vec<(&str, &LinkConfig)> = (path.windows(2))
-        .filter_map(|pair| link(network, pair[0], pair[1]))
-        .collect();
+    let links = network.directions(path);
+    let links = links
+        .iter()
+        .map(|&n| (&network.links[n / 2].id, network.direction(n)));
+    let links: Vec<(&String, &LinkConfig)> = links.collect();
     let narrowest = links.iter().min_by_key(|(_, link)| link.mtu);
     if let (Some(packet), Some((id, link))) = (packet, narrowest)
         && packet.data + packet.headers > link.mtu
@@ -63,19 +65,6 @@ fn has_window(flow: &Flow) -> bool {
 
 /// The MTU of the first link of a path: that of the sender's interface.
 pub(crate) fn first_mtu(network: &Network, path: &[usize]) -> Option<usize> {
-    let pair = path.windows(2).next()?;
-    link(network, pair[0], pair[1]).map(|(_, link)| link.mtu)
-}
-
-/// The link from one node to its neighbour, in this direction.
-fn link(network: &Network, from: usize, to: usize) -> Option<(&str, &LinkConfig)> {
-    network.links.iter().find_map(|link| {
-        if (link.from, link.to) == (from, to) {
-            Some((link.id.as_str(), &link.there))
-        } else if (link.to, link.from) == (from, to) {
-            Some((link.id.as_str(), &link.back))
-        } else {
-            None
-        }
-    })
+    let first = network.directions(path).into_iter().next()?;
+    Some(network.direction(first).mtu)
 }

@@ -1,10 +1,10 @@
 //! `changes = [{ at = "10s", rate = "5Mbit" }]`: settings of a link that change during a run.
 
 use super::keys::{ChangeKeys, File, LinkKeys};
-use super::mistake::{Mistake, Mistakes, Place};
 use super::plan::Alteration;
 use super::queue::{Capacity, room};
 use super::values::At;
+use crate::mistake::{Mistake, Mistakes, Place};
 use core::time::Duration;
 use dccp_sim::LinkConfig;
 use dccp_sim::queue::QueueConfig;

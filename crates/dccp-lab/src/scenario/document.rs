@@ -1,6 +1,6 @@
 //! A scenario file as a tree of TOML values that know their places, and as typed keys.
 
-use super::mistake::{Mistake, Mistakes, Place, suggestion};
+use crate::mistake::{Mistake, Mistakes, Place, suggestion};
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue, Error, ValueDeserializer};

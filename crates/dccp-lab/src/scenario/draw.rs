@@ -3,10 +3,10 @@
 //! All cells of a repetition have the same drawn values, so that they can be compared.
 
 use super::document::{Item, entries};
-use super::mistake::{Mistake, Mistakes, Place};
-use super::more_keys::DrawKeys;
+use super::keys::DrawKeys;
 use super::names::Values;
 use super::values::At;
+use crate::mistake::{Mistake, Mistakes, Place};
 use dccp_sim::Seed;
 use toml::Spanned;
 use toml::de::DeValue;

@@ -1,12 +1,11 @@
 //! `[[assert]]`, `[[published]]` and `[[figure]]`: what the results are expected to be, and how pages show them.
 
 use super::keys::File;
-use super::mistake::{Mistake, Mistakes, Place};
-use super::more_keys::{AssertKeys, FigureKeys, PublishedKeys};
+use super::keys::{AssertKeys, FigureKeys, PublishedKeys};
 use super::values::At;
 use crate::judge::check::{Context, comparison, expression};
-use crate::judge::token::Fault;
 use crate::judge::{Assertion, Expected, HeatFigure, PublishedTable};
+use crate::mistake::{Mistake, Mistakes, Place};
 
 /// The share of repetitions that must agree with an assertion: four of five.
 const SHARE: f64 = 0.8;
@@ -132,15 +131,15 @@ fn labels(variable: &str, place: &Place, context: &Context) -> Result<Vec<String
 }
 
 /// A mistake in an expression, at its place in the file.
-fn mistake(fault: Fault, text_of: &At<String>, file: &str) -> Mistake {
+fn mistake(in_expression: Mistake, text_of: &At<String>, file: &str) -> Mistake {
     let Place { start, end } = text_of.place;
     let literal = file.get(start..end).unwrap_or_default();
     // The offset is exact for a text in simple quotes without escapes.
     let is_plain = literal.get(1..literal.len().saturating_sub(1)) == Some(&text_of.value);
     let place = if is_plain {
-        start + 1 + fault.place.start..start + 1 + fault.place.end
+        start + 1 + in_expression.place.start..start + 1 + in_expression.place.end
     } else {
         text_of.place.clone()
     };
-    Mistake::new(&place, fault.what, fault.next)
+    Mistake::new(&place, in_expression.what, in_expression.next)
 }

@@ -2,12 +2,12 @@
 
 use super::document::{Item, refuse};
 use super::keys::{Counted, DataChecksum, FlowKeys, FlowKind};
-use super::mistake::{Mistake, Mistakes};
 use super::nodes;
 use super::numbers::Whole;
 use super::plan::{Coverage, Flow, Kind, Transport};
 use super::traffic::{Traffic, traffic};
 use super::values::{At, Size, Start, Transport as Carrier};
+use crate::mistake::{Mistake, Mistakes};
 use core::time::Duration;
 use dccp_cli::law::{Laws, NamedLaw};
 use dccp_historic::Inputs;

@@ -2,12 +2,12 @@
 
 use super::keys::{ClockKeys, CpuModel, HostKeys, LocalCongestion, MemoryKeys, Sections};
 use super::link::NewLink;
-use super::mistake::{Mistake, Mistakes, Place};
 use super::nodes;
 use super::numbers::Whole;
 use super::plan::Machine;
 use super::queue::{Capacity, room};
 use super::values::{At, QueueSize};
+use crate::mistake::{Mistake, Mistakes, Place};
 use core::time::Duration;
 use dccp_sim::machine::{AckCost, Clock, LocalCongestion as SimCongestion, MachineConfig, Memory};
 

@@ -1,16 +1,17 @@
 //! The keys of scenario files. The comments of this module are the text of `docs/scenario-keys.md`: a test
 //! generates that page from these types.
 
-use super::more_keys::{
-    AssertKeys, DefineKeys, DrawKeys, FigureKeys, LinkUtilKeys, PublishedKeys, QuickKeys,
-};
 mod bench;
+mod expect;
 mod flow;
 mod trace;
+mod variables;
 
 pub(crate) use bench::{BenchKeys, BenchKind};
+pub(crate) use expect::{AssertKeys, FigureKeys, PublishedKeys};
 pub(crate) use flow::{Counted, DataChecksum, FlowKeys, FlowKind, LateChoice};
 pub(crate) use trace::{PresetName, Trace, TraceKeys};
+pub(crate) use variables::{DefineKeys, DrawKeys, QuickKeys};
 
 use super::numbers::{Number, Share, Whole};
 use super::values::{
@@ -477,4 +478,14 @@ pub(crate) struct MeasureKeys {
     pub(crate) repeat: Option<Whole<1, 10_000>>,
     /// Links whose utilisation is recorded as a series. Default: none.
     pub(crate) link_util: Option<LinkUtilKeys>,
+}
+
+/// `link_util`
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LinkUtilKeys {
+    /// The ids of the links.
+    pub(crate) links: At<OneOrMany<String>>,
+    /// The interval of the series.
+    pub(crate) every: Period,
 }

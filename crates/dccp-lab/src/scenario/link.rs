@@ -3,12 +3,12 @@
 use super::changes::changes;
 use super::document::{Item, items, refuse, value};
 use super::keys::{AqmKind, BurstKeys, LinkKeys};
-use super::mistake::{Mistake, Mistakes, Place};
 use super::nodes;
 use super::plan::{Alteration, Change, Link};
 use super::queue::{mean_rate, queue};
 use super::trace::{RateOverTime, rate_over_time};
 use super::values::{At, OneOrMany};
+use crate::mistake::{Mistake, Mistakes, Place};
 use core::time::Duration;
 use dccp_proto::Instant;
 use dccp_sim::LinkConfig;

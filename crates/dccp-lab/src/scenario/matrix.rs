@@ -1,8 +1,8 @@
 //! `[matrix]`: the combinations of its variables.
 
 use super::document::{Item, Key, entries, items, label, value};
-use super::mistake::{Mistake, Mistakes, Place};
 use super::names::{self, Values};
+use crate::mistake::{Mistake, Mistakes, Place};
 use std::collections::BTreeSet;
 use toml::de::DeValue;
 

@@ -1,10 +1,10 @@
 //! `[measure]` and `[[phase]]`: the durations of runs, and the recorded values.
 
+use super::keys::LinkUtilKeys;
 use super::keys::{MeasureKeys, PhaseKeys, PhaseRun, Sections};
-use super::mistake::{Mistake, Place};
-use super::more_keys::LinkUtilKeys;
 use super::plan::{Flow, Kind, Link, LinkUtil, Measure};
 use super::values::At;
+use crate::mistake::{Mistake, Place};
 use core::time::Duration;
 
 /// The longest run.
@@ -114,7 +114,7 @@ fn each_alone<'a>(
 
 /// The flow, but its first stream begins at 0 s, and nothing stops it.
 fn from_zero(flow: &Flow) -> Flow {
-    let first = flow.starts.iter().min().copied().unwrap_or_default();
+    let first = flow.begin();
     let starts = flow.starts.iter().map(|start| start.saturating_sub(first));
     Flow {
         starts: starts.collect(),

@@ -3,11 +3,10 @@
 //! ```text
 //! text ─ document ─ matrix ─→ a document per cell ─ keys ─→ File ─ topology, flow, measure ─→ Run …
 //! ```
-//! - `document.rs`, `mistake.rs`: TOML with places, and mistakes at places.
+//! - `document.rs`: TOML with places.
 //! - `scale.rs`: `[quick]`, the same experiment in less time.
 //! - `matrix.rs`, `draw.rs`, `names.rs`: `[matrix]`, `[draw]`, `[define]`, and `${name}` in all sections.
-//! - `keys.rs`, `more_keys.rs`, `values.rs`, `numbers.rs`, `placed.rs`: the keys of all sections and the forms of
-//!   their values.
+//! - `keys.rs`, `values.rs`, `numbers.rs`, `placed.rs`: the keys of all sections and the forms of their values.
 //! - `topology.rs`, `nodes.rs`, `link.rs`, `trace.rs`, `queue.rs`, `changes.rs`, `host.rs`: the network.
 //! - `paths.rs`, `bottleneck.rs`: the paths of packets and their limits.
 //! - `flow.rs`, `traffic.rs`: `[[flow]]` and its traffic.
@@ -29,18 +28,16 @@ mod draw;
 mod expect;
 mod flow;
 mod host;
-pub mod hosts;
 mod keys;
 mod link;
 mod matrix;
 mod measure;
-mod mistake;
-mod more_keys;
 mod names;
 mod nodes;
 mod numbers;
 pub(crate) mod paths;
 mod placed;
+pub mod places;
 pub mod plan;
 mod queue;
 #[cfg(test)]
@@ -51,11 +48,12 @@ mod trace;
 mod traffic;
 mod values;
 
-pub use mistake::ScenarioError;
+pub use crate::mistake::ScenarioError;
 pub use scale::Scale;
 
 use crate::judge::check::Context;
 use crate::judge::{Expected, PHASE};
+use crate::mistake::{Mistake, Mistakes, Place};
 use core::ops::Range;
 use core::time::Duration;
 use dccp_cli::law::Laws;
@@ -64,7 +62,6 @@ use document::{Item, items, value};
 use draw::Draw;
 use keys::{File, FlowKeys, MeasureKeys};
 use matrix::Cell;
-use mistake::{Mistake, Mistakes, Place};
 use names::{Names, Values};
 use paths::PathError;
 use plan::{Backend, Flow, Network, Run};

@@ -9,7 +9,7 @@
 //! ```
 
 use super::document::{Item, Key, entries, items, label, value};
-use super::mistake::{Mistake, Mistakes, Place};
+use crate::mistake::{Mistake, Mistakes, Place};
 use toml::Spanned;
 use toml::de::DeValue;
 

@@ -1,9 +1,9 @@
 //! `[topology]`: the nodes.
 
 use super::keys::Topology;
-use super::mistake::{Mistake, Mistakes, Place};
 use super::plan::Link;
 use super::values::{At, Name};
+use crate::mistake::{Mistake, Mistakes, Place};
 
 /// The names of all nodes, if there are any.
 pub(crate) fn nodes(topology: &At<Topology>, mistakes: &mut Mistakes) -> Option<Vec<String>> {

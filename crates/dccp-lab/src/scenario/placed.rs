@@ -1,6 +1,6 @@
 //! Values with their places in the file, and lists of them.
 
-use super::mistake::Place;
+use crate::mistake::Place;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ops::Deref;

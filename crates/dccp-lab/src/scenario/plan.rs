@@ -1,7 +1,7 @@
 //! Runs: names are resolved, quantities have units, random values are drawn. Only
 //! [`Scenario::parse`](super::Scenario::parse) makes them, so they cannot be invalid.
 
-use super::hosts::Place;
+use super::places::Place;
 use crate::metrics::Metric;
 use core::time::Duration;
 use dccp_historic::Inputs;
@@ -252,7 +252,7 @@ pub enum Kind {
     /// A flow that takes the rate it gets. Fairness, asymmetry and convergence compare these.
     Bulk,
     /// A flow whose application sets the rate.
-    Rhythm,
+    Timed,
     /// A flow that measures round trips.
     Probe,
 }
@@ -328,6 +328,13 @@ impl Run {
     }
 }
 
+impl Flow {
+    /// The beginning of its first stream.
+    pub(crate) fn begin(&self) -> Duration {
+        self.starts.iter().min().copied().unwrap_or_default()
+    }
+}
+
 impl Network {
     /// Draws the traces of links that have models. The random numbers of a link come from streams of its name.
     pub(crate) fn draw_traces(&mut self, seed: Seed) {
@@ -346,6 +353,34 @@ impl Network {
                 }
             }
         }
+    }
+
+    /// The direction from a node to its neighbour: twice the number of the link, and one more for `to` → `from`.
+    pub(crate) fn direction_between(&self, from: usize, to: usize) -> Option<usize> {
+        let mut links = self.links.iter().enumerate();
+        links.find_map(|(n, link)| match (from, to) {
+            ends if ends == (link.from, link.to) => Some(2 * n),
+            ends if ends == (link.to, link.from) => Some(2 * n + 1),
+            _ => None,
+        })
+    }
+
+    /// The settings of a direction.
+    pub(crate) fn direction(&self, direction: usize) -> &LinkConfig {
+        let link = &self.links[direction / 2];
+        if direction.is_multiple_of(2) {
+            &link.there
+        } else {
+            &link.back
+        }
+    }
+
+    /// The directions that packets take along a path of nodes.
+    pub(crate) fn directions(&self, path: &[usize]) -> Vec<usize> {
+        let steps = path.windows(2);
+        steps
+            .filter_map(|step| self.direction_between(step[0], step[1]))
+            .collect()
     }
 
     /// True for each node at an end of a flow.

@@ -1,9 +1,9 @@
 //! The queue of a link: `queue` is its room, `aqm` its discipline.
 
 use super::keys::{AqmKeys, AqmKind, LinkKeys};
-use super::mistake::{Mistake, Place};
 use super::numbers::Whole;
 use super::values::{At, QueueSize};
+use crate::mistake::{Mistake, Place};
 use core::time::Duration;
 use dccp_proto::Rate;
 use dccp_sim::LinkConfig;

@@ -1,7 +1,7 @@
 //! `[quick]`: values that make a shorter experiment of the same form.
 
 use super::document::{Item, Key, entries, value};
-use super::mistake::{Mistake, Mistakes};
+use crate::mistake::{Mistake, Mistakes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;

@@ -4,11 +4,11 @@ use super::document::Item;
 use super::host;
 use super::keys::{File, RouteKeys};
 use super::link::{self, NewLink};
-use super::mistake::{Mistake, Mistakes};
 use super::nodes;
 use super::paths;
 use super::plan::{Link, Network, Route};
 use super::values::At;
+use crate::mistake::{Mistake, Mistakes};
 use std::path::Path;
 
 /// The network of a file; `None` without nodes, to which everything else refers. `document` is the same file as a tree; `folder` holds its traces.

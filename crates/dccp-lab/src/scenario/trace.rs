@@ -2,8 +2,8 @@
 
 use super::contents;
 use super::keys::{PresetName, Trace, TraceKeys};
-use super::mistake::{Mistake, Place};
 use super::values::At;
+use crate::mistake::{Mistake, Place};
 use core::time::Duration;
 use dccp_proto::number::to_f64;
 use dccp_sim::Seed;

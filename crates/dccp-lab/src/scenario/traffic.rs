@@ -1,9 +1,9 @@
 //! The traffic of a flow: `kind` and the keys that belong to it.
 
 use super::keys::{FlowKeys, FlowKind, LateChoice};
-use super::mistake::{Mistake, Place};
 use super::plan::{self, Flow, Kind};
 use super::values::{Amount, At, LinkRate, Shape, Transport};
+use crate::mistake::{Mistake, Place};
 use core::time::Duration;
 use dccp_proto::Rate;
 use dccp_sim::Stream;
@@ -112,7 +112,7 @@ pub(crate) fn traffic(keys: &At<FlowKeys>, random: Stream) -> Result<Traffic, Mi
         _ => SIZE,
     };
     let len = keys.size.map_or(default, |size| size.0);
-    let rhythm = |source| Traffic::new(Kind::Rhythm, len, source);
+    let rhythm = |source| Traffic::new(Kind::Timed, len, source);
     let mut traffic = match kind {
         FlowKind::Bulk => bulk(keys, len),
         FlowKind::Cbr => rhythm(cbr(len, interval_of(keys, len)?)),
@@ -344,7 +344,7 @@ fn requests(keys: &At<FlowKeys>, len: usize) -> Result<Traffic, Mistake> {
         patience: at_least_a_microsecond(keys, "patience", patience)?,
         count: ENDLESS,
     };
-    let mut traffic = Traffic::new(Kind::Rhythm, len, source);
+    let mut traffic = Traffic::new(Kind::Timed, len, source);
     traffic.receiver.answer = answer;
     Ok(traffic)
 }

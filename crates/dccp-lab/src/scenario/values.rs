@@ -518,7 +518,7 @@ impl FromText for Transport {
             return Ok(all[n]);
         }
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let next = super::mistake::suggestion(text, &names);
+        let next = crate::mistake::suggestion(text, &names);
         Err(wrong(format!("{text}: there is no such transport"), next))
     }
 }

@@ -1,8 +1,9 @@
 //! The assertions with their marks, and what each group of cells gave.
 
+use super::super::count;
 use super::super::read::{each, text};
 use super::super::verdicts::four_digits;
-use super::{Source, count, mark};
+use super::{Source, mark};
 use dccp_report::{Section, Table};
 use serde_json::Value;
 

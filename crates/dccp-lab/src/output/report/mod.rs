@@ -210,11 +210,6 @@ fn of_sources(sources: &[Source]) -> Page {
     page
 }
 
-/// A word with its count: `1 cell`, `3 cells`.
-fn count(number: usize, word: &str) -> String {
-    format!("{number} {word}{}", if number == 1 { "" } else { "s" })
-}
-
 /// A number with about four digits.
 fn short(value: f64) -> String {
     let size = value.abs();

@@ -1,7 +1,8 @@
 //! The network and the schedule, as the scenario describes them.
 
+use super::super::count;
 use super::super::json::transport;
-use super::{Source, count};
+use super::Source;
 use crate::scenario::plan::{Flow, Link, Run};
 use core::time::Duration;
 use dccp_cli::quantity::show;
@@ -224,7 +225,7 @@ fn times(run: &Run) -> Table {
             run.network.nodes[flow.from].clone(),
             run.network.nodes[flow.to].clone(),
             flow.starts.len().to_string(),
-            show::seconds(nanos(flow.starts.iter().min().copied().unwrap_or_default())),
+            show::seconds(nanos(flow.begin())),
             show::seconds(nanos(end)),
         ]);
     }

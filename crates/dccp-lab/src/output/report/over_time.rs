@@ -1,8 +1,9 @@
 //! Each cell over time: goodput, window or rate, round trip, queue.
 
+use super::super::count;
 use super::super::figure;
 use super::groups::{Group, is_long, mean};
-use super::{Source, count, short};
+use super::{Source, short};
 use dccp_plot::{Figure, Panel};
 use dccp_report::{Detail, Section, Table};
 use serde_json::Value;

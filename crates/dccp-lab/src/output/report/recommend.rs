@@ -1,7 +1,7 @@
 //! The page of `dccplab recommend`: which stack for which path.
 
+use super::super::count;
 use super::super::recommend::rows;
-use super::count;
 use crate::recommend::Criterion;
 use crate::recommend::{Advice, PathAdvice, draws, shown};
 use dccp_report::{Cell, Page, Section, Table, Tone};

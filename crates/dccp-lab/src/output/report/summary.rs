@@ -1,7 +1,8 @@
 //! The question of a run, its answer, and reasons to doubt it.
 
+use super::super::count;
 use super::super::read::{each, text};
-use super::{Source, count};
+use super::Source;
 use dccp_report::Section;
 use serde_json::Value;
 

@@ -165,7 +165,7 @@ fn flow_outcome(run: &Run, flow: &Flow, streams: &[Curve]) -> FlowOutcome {
     };
     let sum = |at: Duration| bytes(at).iter().sum::<u64>();
     let rate = |from, to, time| Rate::over(sum(to) - sum(from), time).bits_per_s();
-    let first = flow.starts.iter().min().copied().unwrap_or_default();
+    let first = flow.begin();
     let stop = flow.stop.filter(|stop| *stop < run.end);
     let marks = marks(run);
     let interval = run.measure.interval;

@@ -1,7 +1,7 @@
 //! The command line of `dccpmon` for each stream, and what cannot run on hosts.
 
 use crate::run::live::{LiveError, kernel_law};
-use crate::scenario::hosts::Host;
+use crate::scenario::places::Host;
 use crate::scenario::plan::{Flow, Kind, Run, Transport};
 use core::time::Duration;
 use dccp_historic::Inputs;
@@ -271,7 +271,7 @@ fn first_set(keys: &[(&'static str, bool)]) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::hosts::Place;
+    use crate::scenario::places::Place;
     use crate::scenario::{Scale, Scenario};
 
     /// The run of a flow with these keys, between these machines.

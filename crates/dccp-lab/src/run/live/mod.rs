@@ -27,7 +27,7 @@ mod wire;
 
 use super::agenda::agenda;
 use super::outcome::Outcome;
-use super::sim::Recorder;
+use super::recorder::Recorder;
 use crate::scenario::plan::Run;
 use core::time::Duration;
 use dccp_netns::Namespace;

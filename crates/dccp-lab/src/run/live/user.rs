@@ -19,6 +19,12 @@ const UNSHARE: [&str; 4] = ["--user", "--map-root-user", "--net", "--mount"];
 /// # Errors
 /// The kernel forbids user namespaces, or a program is missing.
 pub fn prepare() -> Result<(), LiveError> {
+    for program in ["ip", "tc"] {
+        let started = Command::new(program).arg("-V").output();
+        started.map_err(|error| {
+            LiveError::failed(format!("{program}: {error}"), "install iproute2")
+        })?;
+    }
     if env::var_os(INSIDE).is_some() {
         return mount_names();
     }

@@ -1,6 +1,5 @@
 //! `[[flow]]`: the traffic between two nodes.
 
-use super::super::more_keys::ImportantKeys;
 use super::super::numbers::{Number, Whole};
 use super::super::plan::Coverage;
 use super::super::values::{
@@ -95,6 +94,14 @@ pub(crate) struct FlowKeys {
     pub(crate) stagger: Option<Time>,
     /// When the flow ends. Default: at the end of the run.
     pub(crate) stop: Option<At<Time>>,
+}
+
+/// `important`
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ImportantKeys {
+    /// One in this number of datagrams is important, the first for a start.
+    pub(crate) every: Whole<1, 1_000_000>,
 }
 
 /// The unit of a window's growth.

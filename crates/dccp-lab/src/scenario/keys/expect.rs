@@ -1,60 +1,10 @@
-//! The keys of sections about variables, expected results, important datagrams and the utilisation of links. As in
-//! `keys.rs`, the comments are the text of `docs/scenario-keys.md`.
+//! `[[assert]]`, `[[published]]` and `[[figure]]`: expected results, and pictures of them.
 
-use super::numbers::{Number, Share, Whole};
-use super::values::{At, Name, OneOrMany, Period};
+use super::super::numbers::{Number, Share};
+use super::super::values::{At, Name, OneOrMany};
 use crate::judge::{Best, Expectation};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
-use std::collections::BTreeMap;
-
-/// `[define]`
-///
-/// Each key is a name with its value. A table named like a variable of the matrix has a table for each value of the variable:
-/// `[define.path]` with `ufl = { rtt = "64ms" }` makes `${path.rtt}`.
-#[derive(Deserialize, JsonSchema, Debug)]
-pub(crate) struct DefineKeys {}
-
-/// `[draw]`
-///
-/// Each key is a variable with one of these tables. Repetition n of every cell has the same values.
-#[derive(Deserialize, JsonSchema, Debug)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct DrawKeys {
-    /// The least value.
-    pub(crate) from: Option<String>,
-    /// The greatest value, with the same unit.
-    pub(crate) to: Option<String>,
-    /// Draws evenly in the logarithm. Default: false.
-    pub(crate) log: Option<bool>,
-    /// One of these, in place of a span.
-    pub(crate) one_of: Option<Vec<String>>,
-}
-
-/// `[quick]`
-///
-/// Each of these tables replaces the values of the same keys when the program has `--quick`.
-#[derive(Deserialize, JsonSchema, Debug)]
-#[serde(deny_unknown_fields)]
-#[expect(
-    dead_code,
-    reason = "`scale.rs` reads the tables as they stand in the file"
-)]
-pub(crate) struct QuickKeys {
-    /// Values of `[define]`.
-    #[schemars(with = "Option<BTreeMap<String, String>>")]
-    pub(crate) define: Option<IgnoredAny>,
-    /// Values of `[matrix]`.
-    #[schemars(with = "Option<BTreeMap<String, String>>")]
-    pub(crate) matrix: Option<IgnoredAny>,
-    /// Values of `[draw]`.
-    #[schemars(with = "Option<BTreeMap<String, String>>")]
-    pub(crate) draw: Option<IgnoredAny>,
-    /// Values of `[measure]`.
-    #[schemars(with = "Option<BTreeMap<String, String>>")]
-    pub(crate) measure: Option<IgnoredAny>,
-}
 
 /// `[[assert]]`
 #[derive(Deserialize, JsonSchema, Debug)]
@@ -126,22 +76,4 @@ pub(crate) struct FigureKeys {
 pub(crate) enum FigureKind {
     /// Heat maps.
     Heat,
-}
-
-/// `important`
-#[derive(Deserialize, JsonSchema, Debug)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ImportantKeys {
-    /// One in this number of datagrams is important, the first for a start.
-    pub(crate) every: Whole<1, 1_000_000>,
-}
-
-/// `link_util`
-#[derive(Deserialize, JsonSchema, Debug)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct LinkUtilKeys {
-    /// The ids of the links.
-    pub(crate) links: At<OneOrMany<String>>,
-    /// The interval of the series.
-    pub(crate) every: Period,
 }

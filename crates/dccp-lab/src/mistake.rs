@@ -1,4 +1,4 @@
-//! Mistakes in a scenario file: each has a place, a description and a hint.
+//! Mistakes in a scenario file or one of its expressions: each has a place, a description and a hint.
 
 pub(crate) use crate::suggestion::suggestion;
 
