@@ -291,6 +291,23 @@ fn what_live_runs_cannot_do_is_refused_before_the_start() {
             "{said}"
         );
     }
+    // A comparison does not simulate what it cannot play live.
+    let out = folder.0.join("results");
+    let agree = dccplab(&["agree", &file, "--out", &out.display().to_string()]).output();
+    assert_eq!(agree.expect("the program starts").status.code(), Some(2));
+    assert!(!out.exists());
+}
+
+#[test]
+fn missing_programs_are_named_before_the_start() {
+    let mut run = dccplab(&["run", OF_KERNEL, "--backend", "live"]);
+    let output = run.env("PATH", "").output().expect("the program starts");
+    let said = String::from_utf8(output.stderr).expect("text");
+    let end = "\n next: install iproute2\n";
+    assert!(
+        said.starts_with("error: ip: ") && said.ends_with(end),
+        "{said}"
+    );
 }
 
 /// A folder that all users may read, until it is dropped.

@@ -36,7 +36,7 @@ pub(crate) fn run(asked: &Agree) -> Result<u8, Failure> {
             "give each a name of its own",
         ));
     }
-    // What cannot be played live is refused before anything is played.
+    // A scenario that cannot be played live is refused before anything is played.
     for (file, scenario) in asked.files.iter().zip(&scenarios) {
         let runs: Vec<_> = scenario.runs.iter().collect();
         super::live::prepare(&Run::of(file.to_owned(), Backend::Live), &runs)?;
