@@ -1,0 +1,9 @@
+//! Both sides of a bridge on loopback, run as programs, with applications that know UDP only.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
+
+mod carry;
+mod errors;
+mod publish;
+mod resume;
+mod support;
