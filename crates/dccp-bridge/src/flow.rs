@@ -11,8 +11,8 @@ use crate::udp::{AppAddr, UdpPort};
 use core::time::Duration;
 use dccp::proto::number::to_f64;
 use dccp::{
-    DccpAddr, Event, FateCounts, Instant, RateHint, RecvBatch, RecvError, SendError, SendItem,
-    Socket, reason_text,
+    DccpAddr, Event, FateCounts, Instant, RecvBatch, RecvError, SendError, SendItem, Socket,
+    reason_text,
 };
 use dccp_cli::quantity::show;
 use mio::Token;
@@ -69,6 +69,8 @@ pub(crate) struct Flow {
     /// Datagrams dropped since the last sample because they were the newest of a full queue.
     newest_dropped: u64,
     fates: FateCounts,
+    /// Datagrams that had left at the last sample.
+    left: u64,
     sampled: Option<Instant>,
     rate: AllowedRate,
     pressure: Pressure,
@@ -102,6 +104,7 @@ impl Flow {
             offered_bps: 0.0,
             newest_dropped: 0,
             fates: FateCounts::default(),
+            left: 0,
             sampled: None,
             rate: AllowedRate::default(),
             pressure: Pressure::default(),
@@ -205,6 +208,7 @@ impl Flow {
             Ok(link) => {
                 self.link = Some(link);
                 self.fates = FateCounts::default();
+                self.left = 0;
             }
             Err(e) => self.unconnected(now, None, &e.to_string(), context),
         }
@@ -279,11 +283,6 @@ impl Flow {
         context: &mut Context,
     ) {
         let wait = self.backoff.after(now, lasted);
-        let what = if lasted.is_some() {
-            "connection ended"
-        } else {
-            "no connection"
-        };
         if lasted.is_none() {
             context.metrics.failed.inc();
         }
@@ -294,7 +293,11 @@ impl Flow {
         };
         let peer = self.peer.map(|peer| format!(" to {peer}"));
         let peer = peer.unwrap_or_default();
-        context.tell(now, self, &format!("{what}{peer}: {reason}{next}"));
+        let what = match lasted {
+            Some(_) => format!("connection{peer} ended"),
+            None => format!("no connection{peer}"),
+        };
+        context.tell(now, self, &format!("{what}: {reason}{next}"));
     }
 
     /// Ends the flow for this reason.
@@ -315,9 +318,11 @@ impl Flow {
         );
     }
 
-    /// Counts the fates since the last call. Returns the datagrams that this host dropped from its queue.
-    fn count_fates(&mut self, socket: &Socket, context: &Context) -> u64 {
-        let Ok(stats) = socket.stats() else { return 0 };
+    /// Counts the fates since the last call. Returns what has happened to the queue meanwhile.
+    fn count_fates(&mut self, socket: &Socket, context: &Context) -> Turnover {
+        let Ok(stats) = socket.stats() else {
+            return Turnover::default();
+        };
         let (new, old) = (stats.sent.fates, self.fates);
         let expired = new.expired.saturating_sub(old.expired);
         let overflowed = new.overflowed.saturating_sub(old.overflowed);
@@ -329,17 +334,24 @@ impl Flow {
         context.metrics.too_big.inc_by(too_big);
         context.metrics.lost.inc_by(lost);
         self.oversize.add_late(too_big);
-        expired + overflowed
+        let arrived = new.acked + new.acked_ce + new.rx_dropped;
+        let left = stats.sent.in_flight + new.sent + new.lost + arrived;
+        let before = core::mem::replace(&mut self.left, left);
+        Turnover {
+            dropped: expired + overflowed,
+            left: left.saturating_sub(before),
+            queued: stats.sent.queued,
+        }
     }
 
     /// Measures the flow, and logs what has changed. Returns what is published.
     pub(crate) fn sample(&mut self, now: Instant, context: &mut Context) -> FlowRate {
-        let elapsed = self.sampled.map(|at| (now - at).as_secs_f64());
+        let elapsed = self.sampled.map_or(Duration::ZERO, |at| now - at);
         self.sampled = Some(now);
-        if let Some(elapsed) = elapsed.filter(|elapsed| *elapsed > 0.0) {
-            let bps = 8.0 * to_f64(self.offered_bytes) / elapsed;
-            let weight = elapsed / (elapsed + 0.5);
-            self.offered_bps += (bps - self.offered_bps) * weight;
+        if !elapsed.is_zero() {
+            let seconds = elapsed.as_secs_f64();
+            let bps = 8.0 * to_f64(self.offered_bytes) / seconds;
+            self.offered_bps += (bps - self.offered_bps) * seconds / (seconds + 0.5);
         }
         self.offered_bytes = 0;
         let mut rate = FlowRate {
@@ -352,15 +364,16 @@ impl Flow {
         };
         if let Some(link) = self.link.take() {
             let hint = link.socket.rate_hint().ok().flatten();
-            let dropped = self.count_fates(&link.socket, context);
-            let has_backlog = link.socket.queued() > 0;
+            let turnover = self.count_fates(&link.socket, context);
             self.link = Some(link);
-            let dropped = dropped + core::mem::take(&mut self.newest_dropped);
+            let dropped = turnover.dropped + core::mem::take(&mut self.newest_dropped);
+            let wait = turnover.wait(elapsed).min(context.max_age);
             if let Some(hint) = hint {
-                rate.allowed_bps = Some(self.rate.update(now, &hint, has_backlog));
+                let allowed = self.rate.update(now, &hint, turnover.queued > 0);
+                rate.allowed_bps = Some(allowed);
                 rate.delivered_bps = hint.delivered_bits_per_s;
-                rate.queue_ms = u64::try_from(hint.wait.as_millis()).unwrap_or(u64::MAX);
-                self.watch(now, dropped, &hint, rate.allowed_bps, context);
+                rate.queue_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+                self.watch(now, dropped, wait, allowed, context);
                 rate.level = self.pressure.level().name();
             }
         }
@@ -376,25 +389,23 @@ impl Flow {
         &mut self,
         now: Instant,
         dropped: u64,
-        hint: &RateHint,
-        allowed_bps: Option<u64>,
+        wait: Duration,
+        allowed_bps: u64,
         context: &mut Context,
     ) {
-        let change = self
-            .pressure
-            .update(now, dropped, hint.wait, context.max_age);
+        let change = self.pressure.update(now, dropped, wait, context.max_age);
         let Some(change) = change else { return };
         context.metrics.changed(change);
         let rates = format!(
             "{} may leave, the program sends {}",
-            show::rate(to_f64(allowed_bps.unwrap_or(0))),
+            show::rate(to_f64(allowed_bps)),
             show::rate(self.offered_bps)
         );
         let age = context.max_age.as_millis();
         let line = match change {
             Change::Advisory => format!(
                 "advisory: datagrams wait {} ms of {age} ms; {rates}",
-                hint.wait.as_millis()
+                wait.as_millis()
             ),
             Change::Enforcement => {
                 format!("enforcement: datagrams older than {age} ms are dropped; {rates}")
@@ -404,5 +415,46 @@ impl Flow {
             }
         };
         context.tell(now, self, &line);
+    }
+}
+
+/// The work of a flow's queue between two samples, in datagrams.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Turnover {
+    /// Dropped because of their age, or because the queue was full.
+    dropped: u64,
+    /// Sent to the peer.
+    left: u64,
+    /// Waiting now.
+    queued: u64,
+}
+
+impl Turnover {
+    /// The time that a datagram waits if it is queued now, and the queue empties as it did within `elapsed`. After a pause
+    /// this is too long.
+    fn wait(&self, elapsed: Duration) -> Duration {
+        let each = elapsed.as_secs_f64() / to_f64(self.left.max(1));
+        Duration::try_from_secs_f64(to_f64(self.queued) * each).unwrap_or(Duration::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wait_follows_from_the_queue_and_its_turnover() {
+        let wait = |queued, left, ms| {
+            let turnover = Turnover {
+                dropped: 0,
+                left,
+                queued,
+            };
+            turnover.wait(Duration::from_millis(ms)).as_millis()
+        };
+        assert_eq!(wait(0, 0, 100), 0);
+        assert_eq!(wait(50, 100, 100), 50);
+        assert_eq!(wait(3, 0, 100), 300);
+        assert_eq!(wait(9, 1, 0), 0);
     }
 }

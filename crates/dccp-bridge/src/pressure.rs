@@ -1,7 +1,7 @@
 //! Whether a program sends more than the path takes, as a state with changes that are worth a line in the log.
 //!
 //! ```text
-//!          a datagram waits for half of the age          a datagram is dropped
+//!          waits of half the age, in two samples         a datagram is dropped
 //!   clear ────────────────────────────────▶ advisory ────────────────────────▶ enforcement
 //!     ▲                                        │                                    │
 //!     └──── waits are short, for a second ─────┴── no drops and short waits ────────┘
@@ -54,6 +54,8 @@ pub(crate) struct Pressure {
     /// Datagrams dropped since the last clear state.
     dropped: u64,
     calm_since: Option<Instant>,
+    /// The wait of the last sample was long. One sample alone can be that of a burst after a pause.
+    was_long: bool,
 }
 
 impl Pressure {
@@ -77,8 +79,9 @@ impl Pressure {
             return is_new.then_some(Change::Enforcement);
         }
         let is_long = wait >= max_age / 2;
+        let was_long = core::mem::replace(&mut self.was_long, is_long);
         match self.level {
-            Level::Clear if is_long => {
+            Level::Clear if is_long && was_long => {
                 self.level = Level::Advisory;
                 Some(Change::Advisory)
             }
@@ -128,12 +131,13 @@ mod tests {
             (0, 10),
             (0, 0),
             (0, 0),
+            (0, 200),
             (0, 0),
         ];
         assert_eq!(
             play(&samples),
             [
-                (1, Change::Advisory),
+                (2, Change::Advisory),
                 (3, Change::Enforcement),
                 (8, Change::Recovery(12)),
             ]
@@ -151,10 +155,10 @@ mod tests {
 
     #[test]
     fn advisory_without_drops_recovers() {
-        let samples = [(0, 100), (0, 99), (0, 99), (0, 99), (0, 99)];
+        let samples = [(0, 100), (0, 100), (0, 99), (0, 99), (0, 99), (0, 99)];
         assert_eq!(
             play(&samples),
-            [(0, Change::Advisory), (3, Change::Recovery(0))]
+            [(1, Change::Advisory), (4, Change::Recovery(0))]
         );
     }
 }

@@ -4,9 +4,9 @@
 //! window grows beyond what the path carries, and the figure can be several times the rate of the link. So it is bounded
 //! by what has arrived:
 //!
-//! - If datagrams have waited for [`SUSTAINED`], the bound is the rate that arrives. It is the path's.
-//! - If the path was full before, the bound is that rate. It grows by [`GROWTH`] each second, so that a faster path is found.
-//! - If the path was never full, the bound is twice the rate that arrives.
+//! - At most twice the highest rate that has arrived, which decays by half in [`MEMORY`]. At least [`START_BPS`].
+//! - After datagrams have waited for [`SUSTAINED`], also at most the rate that arrives: it is the path's. When the queue is
+//!   empty again, this bound grows by [`GROWTH`] each second, so that a faster path is found.
 
 use core::time::Duration;
 use dccp::proto::number::to_f64;
@@ -19,8 +19,12 @@ const SUSTAINED: Duration = Duration::from_secs(1);
 const SAMPLE_GAP: Duration = Duration::from_millis(1500);
 /// Growth of the bound in each second.
 const GROWTH: f64 = 0.02;
-/// A program may raise its rate to this multiple of what arrives while the path was never full.
-const HEADROOM: u64 = 2;
+/// A program may raise its rate to this multiple of what has arrived.
+const HEADROOM: f64 = 2.0;
+/// The time in which the highest delivered rate decays by half.
+const MEMORY: Duration = Duration::from_secs(30);
+/// A program may begin with this rate in bit/s if the window permits it.
+const START_BPS: f64 = 1e6;
 /// The least rate that is published: one full packet each second.
 const LEAST_BPS: u64 = 11_200;
 
@@ -29,6 +33,8 @@ const LEAST_BPS: u64 = 11_200;
 pub(crate) struct AllowedRate {
     /// The rate of the path in bit/s, as it was when the path was last full, and its growth since then.
     path_bps: Option<f64>,
+    /// The highest delivered rate in bit/s, which decays.
+    proven_bps: f64,
     backlogged_since: Option<Instant>,
     sampled: Option<Instant>,
 }
@@ -41,19 +47,19 @@ impl AllowedRate {
         if !has_backlog || elapsed > SAMPLE_GAP {
             self.backlogged_since = None;
         }
-        let delivered = hint.delivered_bits_per_s;
+        let delivered = hint.delivered_bits_per_s.map(to_f64);
+        let age = elapsed.as_secs_f64() / MEMORY.as_secs_f64();
+        let decayed = self.proven_bps * (1.0 - age / 2.0).max(0.0);
+        self.proven_bps = decayed.max(delivered.unwrap_or(0.0));
         let since = has_backlog.then(|| *self.backlogged_since.get_or_insert(now));
         let is_full = since.is_some_and(|since| now >= since + SUSTAINED);
         if let Some(delivered) = delivered.filter(|_| is_full) {
-            self.path_bps = Some(to_f64(delivered));
+            self.path_bps = Some(delivered);
         } else if let Some(path) = &mut self.path_bps {
             *path *= 1.0 + GROWTH * elapsed.as_secs_f64();
         }
-        let bound = match (self.path_bps, delivered) {
-            (Some(path), _) => whole(path),
-            (None, Some(delivered)) => delivered.saturating_mul(HEADROOM),
-            (None, None) => hint.bits_per_s,
-        };
+        let proven = (HEADROOM * self.proven_bps).max(START_BPS);
+        let bound = whole(self.path_bps.map_or(proven, |path| path.min(proven)));
         hint.bits_per_s.min(bound).max(LEAST_BPS)
     }
 }
@@ -105,14 +111,15 @@ mod tests {
         let slow = hint(139 * M, Some(20 * M));
         let soon = after(&mut rate, 3000, 4100, &slow, false);
         assert!((48 * M..50 * M).contains(&soon), "{soon}");
-        let late = after(&mut rate, 4100, 40_000, &slow, false);
-        assert!((90 * M..110 * M).contains(&late), "{late}");
+        let fast = hint(139 * M, Some(50 * M));
+        let late = after(&mut rate, 4100, 40_000, &fast, false);
+        assert!((90 * M..=100 * M).contains(&late), "{late}");
     }
 
     #[test]
     fn path_that_was_never_full_allows_twice_what_arrives() {
         let mut rate = AllowedRate::default();
-        assert_eq!(after(&mut rate, 0, 100, &hint(12 * M, None), false), 12 * M);
+        assert_eq!(after(&mut rate, 0, 100, &hint(12 * M, None), false), M);
         let small = hint(139 * M, Some(10 * M));
         assert_eq!(after(&mut rate, 100, 5000, &small, false), 20 * M);
     }
@@ -126,6 +133,16 @@ mod tests {
             after(&mut rate, start + 500, start + 1000, &hint, false);
         }
         assert_eq!(after(&mut rate, 10_000, 10_100, &hint, false), 20 * M);
+    }
+
+    #[test]
+    fn pause_does_not_take_the_whole_rate_away() {
+        let mut rate = AllowedRate::default();
+        after(&mut rate, 0, 5000, &hint(139 * M, Some(10 * M)), false);
+        let silent = after(&mut rate, 5000, 15_000, &hint(139 * M, Some(0)), false);
+        assert!((15 * M..20 * M).contains(&silent), "{silent}");
+        let long = after(&mut rate, 15_000, 900_000, &hint(139 * M, Some(0)), false);
+        assert_eq!(long, M);
     }
 
     #[test]

@@ -18,7 +18,7 @@ fn flows_resume_after_the_listening_side_was_killed() {
     let _listen = Side::start(&words);
     assert!(!ask(&first, at, b"first again").is_empty());
     assert!(!ask(&second, at, b"second again").is_empty());
-    connect.wait_for("connection ended");
+    connect.wait_for(" ended: ");
     connect.wait_for("connected to");
 }
 
