@@ -4,13 +4,15 @@ mod open;
 mod table;
 
 use crate::cli::{Plan, WhenFull};
+use crate::context::Context;
+use crate::files::flows_possible;
 use crate::flow::{Drained, Flow, Outlet};
 use crate::limits::{ROUNDS, SAMPLES_PER_TICK, TICK, WARN_EVERY};
 use crate::log::{Log, print};
 use crate::publish::{FlowRate, Metrics, Publisher};
 use crate::udp::{AppAddr, Intake, UdpPort};
 use core::time::Duration;
-use dccp::{AcceptError, DccpAddr, Instant, Options, Socket, clock};
+use dccp::{AcceptError, Instant, Socket, clock};
 use dccp_cli::{Failure, exit, interrupt};
 use mio::{Events, Poll, Registry, Token};
 use open::{Door, Opened};
@@ -22,26 +24,6 @@ use table::{Place, Table};
 /// The longest wait for connections to end when the program ends.
 const END_MAX: Duration = Duration::from_secs(1);
 
-/// Settings and sockets that all flows use.
-pub(crate) struct Context {
-    pub(crate) options: Options,
-    /// Addresses of the other side; none on the listening side.
-    pub(crate) peers: Vec<DccpAddr>,
-    pub(crate) max_age: Duration,
-    pub(crate) queue: usize,
-    pub(crate) drops_oldest: bool,
-    pub(crate) registry: Registry,
-    pub(crate) metrics: Metrics,
-    log: Log,
-}
-
-impl Context {
-    /// Writes a line about a flow.
-    pub(crate) fn tell(&mut self, now: Instant, flow: &Flow, text: &str) {
-        self.log.line(now, &format!("{} {text}", flow.name()));
-    }
-}
-
 /// Carries datagrams until the program is interrupted. Returns the exit code.
 ///
 /// # Errors
@@ -50,6 +32,7 @@ pub(crate) fn run(plan: &Plan) -> Result<u8, Failure> {
     interrupt::listen()?;
     let poll = Poll::new().map_err(|e| no_poll(&e))?;
     let registry = poll.registry().try_clone().map_err(|e| no_poll(&e))?;
+    let max_flows = flows_possible(plan.max_flows);
     let opened = open::open(plan, &registry)?;
     let publisher = Publisher::open(plan.rate_file.as_deref(), plan.rate_socket.as_deref())?;
     let metrics = Metrics::default();
@@ -70,9 +53,15 @@ pub(crate) fn run(plan: &Plan) -> Result<u8, Failure> {
             server.local_addr()
         ));
     }
+    if max_flows < plan.max_flows {
+        print(&format!(
+            "  --max-flows {}: this system's limit of open files permits {max_flows}",
+            plan.max_flows
+        ));
+    }
     // A service manager that does not listen is no reason to end.
     let _ = sd_notify::notify(&[NotifyState::Ready]);
-    let mut bridge = Bridge::new(plan, poll, registry, opened, publisher, metrics);
+    let mut bridge = Bridge::new(plan, poll, registry, opened, publisher, metrics, max_flows);
     bridge.work()?;
     bridge.end();
     Ok(exit::INTERRUPTED)
@@ -118,6 +107,7 @@ impl Bridge {
         opened: Opened,
         publisher: Publisher,
         metrics: Metrics,
+        max_flows: usize,
     ) -> Self {
         Self {
             poll,
@@ -132,10 +122,11 @@ impl Bridge {
                 registry,
                 metrics,
                 log: Log::default(),
+                broken: None,
             },
             flows: Table::default(),
             by_app: HashMap::new(),
-            max_flows: plan.max_flows,
+            max_flows,
             idle: plan.idle,
             flows_seen: 0,
             unplaced: 0,
@@ -153,6 +144,9 @@ impl Bridge {
     fn work(&mut self) -> Result<(), Failure> {
         let mut events = Events::with_capacity(1024);
         while !interrupt::is_pressed() {
+            if let Some(reason) = self.context.broken.take() {
+                return Err(Failure::run(reason, "start the bridge again"));
+            }
             let now = clock::now();
             let wait = if self.pending.is_empty() {
                 self.next_tick - now
@@ -286,8 +280,10 @@ impl Bridge {
             match listener.accept() {
                 Ok(socket) => self.admit(now, socket),
                 Err(AcceptError::WouldBlock) => return false,
-                // The engine has ended, which the next tick finds.
-                Err(_) => return false,
+                Err(e) => {
+                    self.context.broken = Some(e.to_string());
+                    return false;
+                }
             }
         }
         true

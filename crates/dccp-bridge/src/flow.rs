@@ -1,6 +1,6 @@
 //! One flow: the datagrams between an application and its peer, over a DCCP connection.
 
-use crate::bridge::Context;
+use crate::context::Context;
 use crate::limits::{BATCH, ROUNDS};
 use crate::link::{Backoff, Link};
 use crate::oversize::Oversize;
@@ -11,8 +11,8 @@ use crate::udp::{AppAddr, UdpPort};
 use core::time::Duration;
 use dccp::proto::number::to_f64;
 use dccp::{
-    DccpAddr, Event, FateCounts, Instant, RecvBatch, RecvError, SendError, SendItem, Socket,
-    reason_text,
+    ConnectError, DccpAddr, Event, FateCounts, Instant, Received, RecvBatch, RecvError, SendError,
+    SendItem, Socket, reason_text,
 };
 use dccp_cli::quantity::show;
 use mio::Token;
@@ -127,7 +127,7 @@ impl Flow {
         link.opened = Some(now);
         self.link = Some(link);
         context.metrics.connected.inc();
-        context.tell(now, self, "connected");
+        context.tell(now, &self.name(), "connected");
         Ok(())
     }
 
@@ -210,7 +210,12 @@ impl Flow {
                 self.fates = FateCounts::default();
                 self.left = 0;
             }
-            Err(e) => self.unconnected(now, None, &e.to_string(), context),
+            Err(e) => {
+                if matches!(e, ConnectError::EngineGone(_)) {
+                    context.broken = Some(e.to_string());
+                }
+                self.unconnected(now, None, &e.to_string(), context);
+            }
         }
     }
 
@@ -230,7 +235,7 @@ impl Flow {
             match link.socket.recv_batch(&mut outlet.batch) {
                 Ok(0) | Err(RecvError::WouldBlock) => return Drained::Empty,
                 Ok(count) => {
-                    let datagrams = outlet.batch.iter().map(|datagram| datagram.bytes());
+                    let datagrams = outlet.batch.iter().map(Received::bytes);
                     let bytes: usize = outlet.batch.iter().map(|datagram| datagram.len()).sum();
                     let dropped = port.send(self.app, datagrams, &mut outlet.scratch);
                     self.used = now;
@@ -256,11 +261,11 @@ impl Flow {
         if is_open {
             link.opened = Some(now);
             context.metrics.connected.inc();
-            let line = match self.peer {
+            let text = match self.peer {
                 Some(peer) => format!("connected to {peer}"),
                 None => "connected".to_owned(),
             };
-            context.tell(now, self, &line);
+            context.tell(now, &self.name(), &text);
         }
     }
 
@@ -297,7 +302,7 @@ impl Flow {
             Some(_) => format!("connection{peer} ended"),
             None => format!("no connection{peer}"),
         };
-        context.tell(now, self, &format!("{what}: {reason}{next}"));
+        context.tell(now, &self.name(), &format!("{what}: {reason}{next}"));
     }
 
     /// Ends the flow for this reason.
@@ -313,7 +318,7 @@ impl Flow {
         let (sent, received) = (self.to_peer, self.to_app);
         context.tell(
             now,
-            &self,
+            &self.name(),
             &format!("ended: {reason}; {sent} datagrams to the peer, {received} from it"),
         );
     }
@@ -378,7 +383,7 @@ impl Flow {
             }
         }
         if let Some(report) = self.oversize.report(now) {
-            context.tell(now, self, &report);
+            context.tell(now, &self.name(), &report);
         }
         context.metrics.show(self.slot, &rate);
         rate
@@ -408,13 +413,16 @@ impl Flow {
                 wait.as_millis()
             ),
             Change::Enforcement => {
-                format!("enforcement: datagrams older than {age} ms are dropped; {rates}")
+                format!(
+                    "enforcement: datagrams older than {age} ms, or beyond {} that wait, are dropped; {rates}",
+                    context.queue
+                )
             }
             Change::Recovery(dropped) => {
                 format!("recovery: datagrams leave in time; {dropped} were dropped; {rates}")
             }
         };
-        context.tell(now, self, &line);
+        context.tell(now, &self.name(), &line);
     }
 }
 

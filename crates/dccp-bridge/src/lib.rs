@@ -6,6 +6,8 @@
 mod bridge;
 mod cli;
 mod cmd;
+mod context;
+mod files;
 mod flow;
 mod limits;
 mod link;

@@ -10,6 +10,10 @@ pub(crate) const SERVICE: [u8; 4] = *b"UDPB";
 
 /// Flows at the same time.
 pub(crate) const FLOWS: RangeInclusive<u64> = 1..=4096;
+/// Open files of a flow: sockets of DCCP and UDP, three of its signal, and one that rests after its end.
+pub(crate) const FILES_PER_FLOW: u64 = 6;
+/// Open files of everything else.
+pub(crate) const FILES: u64 = 128;
 /// Datagrams of a flow that wait to be sent.
 pub(crate) const QUEUE: RangeInclusive<u64> = 1..=65_536;
 /// The greatest age of a datagram that waits.

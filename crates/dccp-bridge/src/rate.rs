@@ -21,7 +21,7 @@ const SAMPLE_GAP: Duration = Duration::from_millis(1500);
 const GROWTH: f64 = 0.02;
 /// A program may raise its rate to this multiple of what has arrived.
 const HEADROOM: f64 = 2.0;
-/// The time in which the highest delivered rate decays by half.
+/// The half-life of the highest delivered rate.
 const MEMORY: Duration = Duration::from_secs(30);
 /// A program may begin with this rate in bit/s if the window permits it.
 const START_BPS: f64 = 1e6;

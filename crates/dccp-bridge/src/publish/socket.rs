@@ -3,7 +3,7 @@
 use crate::limits::RATE_CLIENTS;
 use dccp_cli::Failure;
 use std::io::{ErrorKind, Write as _};
-use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
@@ -47,6 +47,8 @@ impl RateSocket {
                 "check the folder and its permissions",
             )
         })?;
+        // Encoders run as other users, and get nothing but rates. The folder's permissions can exclude users.
+        let _ = std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666));
         Ok(Self {
             path: path.to_owned(),
             listener,

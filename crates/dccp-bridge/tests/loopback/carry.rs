@@ -101,13 +101,13 @@ fn datagram_larger_than_a_packet_is_counted_and_reported() {
     let (socket, at) = (app("127.0.0.1"), bridge.connect.udp());
     ask(&socket, at, b"first");
     for _ in 0..5 {
-        socket.send_to(&[7; 20_000], at).unwrap();
+        socket.send_to(&[7; 9_000], at).unwrap();
     }
     metric(metrics, "dropped_total", ("reason", "too_big"), 5.0);
     let line = bridge
         .connect
         .wait_for("are larger than the path's packets");
-    assert!(line.contains("the last has 20000 bytes"), "{line}");
+    assert!(line.contains("the last has 9000 bytes"), "{line}");
     ask(&socket, at, b"small ones pass");
     let lines = bridge.connect.lines();
     let reports = lines.iter().filter(|line| line.contains("are larger"));

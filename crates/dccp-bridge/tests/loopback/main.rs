@@ -7,3 +7,5 @@ mod errors;
 mod publish;
 mod resume;
 mod support;
+#[cfg(target_os = "linux")]
+mod units;

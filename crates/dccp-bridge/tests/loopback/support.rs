@@ -152,7 +152,7 @@ pub(crate) fn echo(ip: &str) -> SocketAddr {
     let socket = UdpSocket::bind(format!("{ip}:0")).unwrap();
     let at = socket.local_addr().unwrap();
     thread::spawn(move || {
-        let mut buf = [0; 65_536];
+        let mut buf = [0; 4096];
         loop {
             // Errors are those of applications that have ended.
             if let Ok((len, from)) = socket.recv_from(&mut buf) {
