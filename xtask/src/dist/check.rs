@@ -150,11 +150,16 @@ fn measure(host: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Receives with a program that listens at a UDP port, until it has five bytes.
-const RECEIVE: &str = "echo ready; busybox nc -u -l -p 7021 -s 127.0.0.1 | head -c 5";
-/// Sends datagrams of one flow to a UDP port. The later ones end the receiving program, whose reader has gone.
-const SEND: &str = "exec 3>/dev/udp/127.0.0.1/7023
-for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do echo hello >&3; sleep 0.1; done";
+/// Sends each datagram back that arrives at a UDP port. Debian always has Perl.
+const ECHO: &str = r#"$| = 1;
+$socket = IO::Socket::INET->new(Proto => "udp", LocalAddr => "127.0.0.1:7021") or die $!;
+print "ready\n";
+while (defined $socket->recv($datagram, 100)) { $socket->send($datagram) }"#;
+/// Sends datagrams to the bridge until one comes back.
+const ASK: &str = "exec 3<>/dev/udp/127.0.0.1/7023
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20
+do echo hello >&3; timeout 1 head -c 5 <&3 && exit; done
+exit 1";
 
 /// Runs both sides of a bridge in the host, and sends datagrams through it.
 fn carry(host: &Path) -> Result<()> {
@@ -181,12 +186,12 @@ fn carry(host: &Path) -> Result<()> {
         command.args(words);
         command
     };
-    let mut receiver = Background::start(in_network(&["sh", "-c", RECEIVE]), "ready")?;
-    shell::output(&mut in_network(&["bash", "-c", SEND]))?;
-    let text = receiver.rest()?;
+    let words = ["perl", "-MIO::Socket::INET", "-e", ECHO];
+    let _echo = Background::start(in_network(&words), "ready")?;
+    let answer = shell::output(&mut in_network(&["bash", "-c", ASK]))?;
     ensure!(
-        text.trim() == "hello",
-        "the installed program: must carry datagrams: {text:?}"
+        answer.trim() == "hello",
+        "the installed program: must carry datagrams both ways: {answer:?}"
     );
     Ok(())
 }

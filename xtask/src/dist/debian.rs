@@ -57,9 +57,9 @@ measures network paths with DCCP, UDP and TCP
         Program::DccpBridge => {
             "\
 carries UDP between two hosts over DCCP
- dccp-bridge gives programs that speak UDP a congestion control, without a change
- to them. Datagrams that wait too long are dropped, and encoders can read the rate
- that the path takes.
+ dccp-bridge gives programs that speak UDP a congestion control, without a
+ change to them. Datagrams that wait too long are dropped, and encoders can
+ read the rate that the path takes.
  .
  Each bridge is an instance of a systemd service, with a file in TOML."
         }
