@@ -5,6 +5,7 @@
 mod carry;
 mod errors;
 mod publish;
+mod queue;
 mod resume;
 mod support;
 #[cfg(target_os = "linux")]
