@@ -3,6 +3,8 @@
 //! `dccp-bridge connect` takes datagrams of local programs and sends each flow over a DCCP connection of its own.
 //! `dccp-bridge listen` on the other host hands them to the program that they are for. `docs/bridge.md` is the guide.
 
+#![cfg(unix)]
+
 mod bridge;
 mod cli;
 mod cmd;

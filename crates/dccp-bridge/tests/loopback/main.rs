@@ -1,5 +1,6 @@
 //! Both sides of a bridge on loopback, run as programs, with applications that know UDP only.
 
+#![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
 mod carry;

@@ -61,9 +61,14 @@ impl Hosts {
 
     /// Starts the listening side, whose datagrams go to a port of the receiver's loopback.
     pub(crate) fn listen(&self, port: u16) -> Side {
+        self.listen_with(port, &[])
+    }
+
+    /// The same with more words.
+    pub(crate) fn listen_with(&self, port: u16, more: &[&str]) -> Side {
         let udp = format!("127.0.0.1:{port}");
         let words = [PROGRAM, "listen", "--at", PLACE, "--udp", &udp];
-        Side::spawn(self.receiver.command(&words))
+        Side::spawn(self.receiver.command(&[&words, more].concat()))
     }
 
     /// Starts the connecting side, which takes datagrams at a port of the sender's loopback.

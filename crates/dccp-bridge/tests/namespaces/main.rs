@@ -5,6 +5,7 @@
 
 mod hosts;
 mod iperf;
+mod over_ip;
 #[path = "../loopback/support.rs"]
 #[allow(dead_code, reason = "each test program uses a part of it")]
 mod support;
