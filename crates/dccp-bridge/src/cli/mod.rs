@@ -185,7 +185,7 @@ struct ConnectWords {
 
 #[derive(Args, Debug)]
 struct Common {
-    /// `connect`: where programs send to. `listen`: the program that datagrams go to. IP:PORT, or [IPV6]:PORT
+    /// `connect`: where programs send to. `listen`: the program that datagrams go to. IP:PORT, IPv6 in brackets
     #[arg(long, value_name = "ADDR:PORT", value_parser = udp_address)]
     udp: Option<SocketAddr>,
     /// The carrier of DCCP: udp, or ip (protocol 33, needs root)
