@@ -6,13 +6,14 @@ use dccp_emu::tun::{End, Tunnel};
 use dccp_netns::Namespace;
 use dccp_sim::queue::{Limit, QueueConfig};
 use dccp_sim::{LinkConfig, Seed};
+use serde_json::Value;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::thread;
 
 /// The rate of the link in bit/s, IP headers included.
-pub(crate) const LINK_BPS: f64 = 50e6;
+pub(crate) const LINK_BPS: u32 = 50_000_000;
 const SENDER: &str = "10.84.0.1";
 const RECEIVER: &str = "10.84.0.2";
 const PLACE: &str = "10.84.0.2:14233/5002";
@@ -45,7 +46,7 @@ impl Hosts {
             addresses: vec![(address.parse().unwrap(), 24)],
         };
         let link = LinkConfig {
-            rate: Some(dccp::Rate::from_bytes_per_s(LINK_BPS / 8.0)),
+            rate: Some(dccp::Rate::from_bytes_per_s(f64::from(LINK_BPS) / 8.0)),
             delay: Duration::from_millis(10),
             queue: QueueConfig::drop_tail(Limit::Packets(100)),
             ..LinkConfig::default()
@@ -123,4 +124,11 @@ pub(crate) fn path(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("dccp-bridge-{}-{name}", std::process::id()));
     let _ = std::fs::remove_file(&path);
     path
+}
+
+/// The allowed rate in a file of rates.
+pub(crate) fn allowed_bps(file: &Path) -> Option<u64> {
+    let text = std::fs::read_to_string(file).unwrap();
+    let document: Value = serde_json::from_str(&text).unwrap();
+    document["allowed_bps"].as_u64()
 }

@@ -1,11 +1,10 @@
 //! `iperf3 -u`, unchanged.
 
-use crate::hosts::{Hosts, LINK_BPS, Program, path};
+use crate::hosts::{Hosts, LINK_BPS, Program, allowed_bps, path};
 use crate::support::Side;
 use core::time::Duration;
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader};
-use std::path::Path;
 use std::process::{Child, Stdio};
 use std::thread;
 
@@ -81,15 +80,8 @@ fn iperf3_passes_a_rate_that_the_path_takes() {
         let received = figures["end"]["sum"]["bits_per_second"].as_f64();
         assert!(received > Some(15e6), "CCID {ccid}: {received:?} bit/s");
         // Each flow sends 10 Mbit/s, so no encoder may be told less.
-        assert!(allowed > Some(9e6), "CCID {ccid}: {allowed:?} bit/s");
+        assert!(allowed > Some(9_000_000), "CCID {ccid}: {allowed:?} bit/s");
     }
-}
-
-/// The allowed rate in a file of rates.
-fn allowed_bps(file: &Path) -> Option<f64> {
-    let text = std::fs::read_to_string(file).unwrap();
-    let document: Value = serde_json::from_str(&text).unwrap();
-    document["allowed_bps"].as_f64()
 }
 
 #[test]
@@ -117,11 +109,10 @@ fn program_that_sends_too_much_is_reported_and_the_published_rate_is_that_of_the
     let line = course.connect.wait_for(" recovery: ");
     assert!(!line.contains(" 0 were dropped"), "{line}");
     assert_eq!(rates.len(), 10, "{rates:?}");
+    let link = u64::from(LINK_BPS);
     // A window alone would say up to three times the rate of the link.
     assert!(
-        rates
-            .iter()
-            .all(|rate| (0.4 * LINK_BPS..LINK_BPS).contains(rate)),
+        rates.iter().all(|rate| (link / 5 * 2..link).contains(rate)),
         "{rates:?}"
     );
     let lost = lost_percent(&figures);

@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
+mod encoder;
 mod hosts;
 mod iperf;
 mod over_ip;
