@@ -109,10 +109,12 @@ fn program_that_sends_too_much_is_reported_and_the_published_rate_is_that_of_the
     let line = course.connect.wait_for(" recovery: ");
     assert!(!line.contains(" 0 were dropped"), "{line}");
     assert_eq!(rates.len(), 10, "{rates:?}");
-    let link = u64::from(LINK_BPS);
+    let path_bps = u64::from(LINK_BPS);
     // A window alone would say up to three times the rate of the link.
     assert!(
-        rates.iter().all(|rate| (link / 5 * 2..link).contains(rate)),
+        rates
+            .iter()
+            .all(|rate| (path_bps / 5 * 2..path_bps).contains(rate)),
         "{rates:?}"
     );
     let lost = lost_percent(&figures);
