@@ -1,4 +1,4 @@
-//! `cargo xtask dist`: packages of dccpmon with a static binary, for Linux on x86-64.
+//! `cargo xtask dist`: packages of a program with a static binary, for Linux on x86-64.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,51 +17,112 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 const FOLDER: &str = "target/dist";
 const SUMS: &str = "SHA256SUMS";
 
-/// Files of both packages: place in the repository, place below the root of a host.
-const FILES: &[(&str, &str)] = &[
-    (
-        "contrib/systemd/dccpmon.service",
-        "usr/lib/systemd/system/dccpmon.service",
-    ),
-    (
-        "contrib/systemd/dccpmon.socket",
-        "usr/lib/systemd/system/dccpmon.socket",
-    ),
-    ("README.md", "usr/share/doc/dccpmon/README.md"),
-    (
-        "docs/first-minute.md",
-        "usr/share/doc/dccpmon/first-minute.md",
-    ),
-    (
-        "contrib/wireshark/dccp-udp.lua",
-        "usr/share/doc/dccpmon/examples/dccp-udp.lua",
-    ),
-    (
-        "contrib/grafana/dccpmon.json",
-        "usr/share/doc/dccpmon/examples/grafana.json",
-    ),
-];
-/// Files of the archive. The Debian package has them in Debian's form.
-const ARCHIVE_FILES: &[(&str, &str)] = &[
-    ("CHANGELOG.md", "usr/share/doc/dccpmon/CHANGELOG.md"),
-    ("LICENSE-MIT", "usr/share/doc/dccpmon/LICENSE-MIT"),
-    ("LICENSE-APACHE", "usr/share/doc/dccpmon/LICENSE-APACHE"),
-];
-const BINARY: &str = "usr/bin/dccpmon";
 const PAGES: &str = "usr/share/man/man1";
-/// Shells, and where their packages look for completions.
-const COMPLETIONS: &[(&str, &str)] = &[
-    ("bash", "usr/share/bash-completion/completions/dccpmon"),
-    ("zsh", "usr/share/zsh/vendor-completions/_dccpmon"),
-    ("fish", "usr/share/fish/vendor_completions.d/dccpmon.fish"),
-];
+
+/// A program that is packaged.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Program {
+    /// The measuring program
+    Dccpmon,
+    /// The bridge for programs that speak UDP
+    DccpBridge,
+}
+
+impl Program {
+    /// The name of the crate, the binary and the package.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Dccpmon => "dccpmon",
+            Self::DccpBridge => "dccp-bridge",
+        }
+    }
+
+    /// The binary below the root of a host.
+    fn binary(self) -> String {
+        format!("usr/bin/{}", self.name())
+    }
+
+    /// A file among the package's documents, below the root of a host.
+    fn document(self, file: &str) -> String {
+        format!("usr/share/doc/{}/{file}", self.name())
+    }
+
+    /// Files of both packages: place in the repository, place below the root of a host.
+    fn files(self) -> Vec<(&'static str, String)> {
+        let unit = |file| format!("usr/lib/systemd/system/{file}");
+        match self {
+            Self::Dccpmon => vec![
+                ("contrib/systemd/dccpmon.service", unit("dccpmon.service")),
+                ("contrib/systemd/dccpmon.socket", unit("dccpmon.socket")),
+                ("README.md", self.document("README.md")),
+                ("docs/first-minute.md", self.document("first-minute.md")),
+                (
+                    "contrib/wireshark/dccp-udp.lua",
+                    self.document("examples/dccp-udp.lua"),
+                ),
+                (
+                    "contrib/grafana/dccpmon.json",
+                    self.document("examples/grafana.json"),
+                ),
+            ],
+            Self::DccpBridge => vec![
+                (
+                    "contrib/systemd/dccp-bridge-listen@.service",
+                    unit("dccp-bridge-listen@.service"),
+                ),
+                (
+                    "contrib/systemd/dccp-bridge-connect@.service",
+                    unit("dccp-bridge-connect@.service"),
+                ),
+                ("docs/bridge.md", self.document("bridge.md")),
+                (
+                    "contrib/bridge/encoder.toml",
+                    self.document("examples/encoder.toml"),
+                ),
+                (
+                    "contrib/bridge/player.toml",
+                    self.document("examples/player.toml"),
+                ),
+            ],
+        }
+    }
+
+    /// Files of the archive. The Debian package has them in Debian's form.
+    fn archive_files(self) -> [(&'static str, String); 3] {
+        ["CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"].map(|file| (file, self.document(file)))
+    }
+
+    /// Shells, and where their packages look for completions.
+    fn completions(self) -> [(&'static str, String); 3] {
+        let name = self.name();
+        [
+            (
+                "bash",
+                format!("usr/share/bash-completion/completions/{name}"),
+            ),
+            ("zsh", format!("usr/share/zsh/vendor-completions/_{name}")),
+            (
+                "fish",
+                format!("usr/share/fish/vendor_completions.d/{name}.fish"),
+            ),
+        ]
+    }
+
+    /// The only folder in the archive.
+    fn archive_name(self) -> String {
+        format!("{}-{VERSION}-x86_64-linux", self.name())
+    }
+}
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
+    /// The program that is packaged
+    #[arg(value_enum, default_value = "dccpmon")]
+    program: Program,
     /// Build without optimisation, to test the packages
     #[arg(long)]
     quick: bool,
-    /// Install the package below an empty folder, measure with it there, remove it; run lintian (needs root)
+    /// Install the package below an empty folder, use it there, remove it; run lintian (needs root)
     #[arg(long)]
     check: bool,
 }
@@ -74,35 +135,36 @@ struct Packages {
 
 /// Builds the packages. Returns whether the checks succeeded.
 pub(crate) fn run(args: &Args) -> Result<bool> {
-    let binary = build(args.quick)?;
-    let root = stage(&binary)?;
+    let program = args.program;
+    let binary = build(program, args.quick)?;
+    let root = stage(program, &binary)?;
     let pages = files_of(&root.join(PAGES))?;
     let packages = Packages {
-        archive: archive(&root)?,
-        debian: debian::package(&root)?,
+        archive: archive(program, &root)?,
+        debian: debian::package(program, &root)?,
     };
     let sums = checksums(&packages)?;
     if args.check {
         packages::install(packages::FOR_DIST)?;
         check::sums()?;
-        check::archive(&packages.archive)?;
-        check::package(&packages.debian, &pages)?;
+        check::archive(program, &packages.archive)?;
+        check::package(program, &packages.debian, &pages)?;
         debian::lint(&packages.debian)?;
     }
     let bytes = fs::metadata(&binary)?.len();
-    println!("{BINARY}: {} kB, static", bytes / 1000);
+    println!("{}: {} kB, static", program.binary(), bytes / 1000);
     print!("{sums}");
     Ok(true)
 }
 
 /// Builds the static binary and returns its place.
-fn build(is_quick: bool) -> Result<PathBuf> {
+fn build(program: Program, is_quick: bool) -> Result<PathBuf> {
     ensure!(
         packages::add_target(TARGET),
         "target {TARGET}: must be installed: rustup target add {TARGET}"
     );
-    let mut cargo = command_line("cargo build --locked --quiet -p dccpmon --target");
-    cargo.arg(TARGET);
+    let mut cargo = command_line("cargo build --locked --quiet --target");
+    cargo.args([TARGET, "-p", program.name()]);
     // A user needs neither symbols nor debug information: panics name file and line without them.
     let (profile, settings) = if is_quick {
         let settings: &[_] = &["opt-level=0", "debug=false", "strip=true"];
@@ -122,23 +184,23 @@ fn build(is_quick: bool) -> Result<PathBuf> {
     let target = metadata["target_directory"].as_str();
     let target = target.context("cargo metadata: target_directory is missing")?;
     let profile = if is_quick { "debug" } else { "release" };
-    Ok([target, TARGET, profile, "dccpmon"].iter().collect())
+    Ok([target, TARGET, profile, program.name()].iter().collect())
 }
 
 /// Lays out the files as on a host. Returns the folder that stands for its root.
-fn stage(binary: &Path) -> Result<PathBuf> {
+fn stage(program: Program, binary: &Path) -> Result<PathBuf> {
     let root = Path::new(FOLDER).join("root");
     let _ = fs::remove_dir_all(FOLDER);
-    for (from, to) in FILES {
+    for (from, to) in program.files() {
         install(Path::new(from), &root.join(to), "644")?;
     }
-    let program = root.join(BINARY);
-    install(binary, &program, "755")?;
+    let installed = root.join(program.binary());
+    install(binary, &installed, "755")?;
     let pages = root.join(PAGES);
-    shell::output(command(&[&program]).arg("man").arg(&pages))?;
+    shell::output(command(&[&installed]).arg("man").arg(&pages))?;
     compress(&files_of(&pages)?)?;
-    for (shell, to) in COMPLETIONS {
-        let script = shell::output(command(&[&program]).args(["completions", shell]))?;
+    for (shell, to) in program.completions() {
+        let script = shell::output(command(&[&installed]).args(["completions", shell]))?;
         write(&root.join(to), &script)?;
     }
     Ok(root)
@@ -178,27 +240,22 @@ fn set_modes(root: &Path) -> Result<()> {
 }
 
 /// Packs the files for other distributions, below one folder.
-fn archive(root: &Path) -> Result<PathBuf> {
-    for (from, to) in ARCHIVE_FILES {
+fn archive(program: Program, root: &Path) -> Result<PathBuf> {
+    for (from, to) in program.archive_files() {
         install(Path::new(from), &root.join(to), "644")?;
     }
     set_modes(root)?;
-    let name = archive_name();
+    let name = program.archive_name();
     let package = Path::new(FOLDER).join(format!("{name}.tar.gz"));
     let mut tar = command_line("tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner");
     tar.args(["--use-compress-program", "gzip -n"]);
     tar.args(["--transform", &format!("s,^[.]/usr,{name},")]);
     tar.arg("-cf").arg(std::path::absolute(&package)?);
     shell::output(tar.arg("-C").arg(root).arg("./usr"))?;
-    for (_, file) in ARCHIVE_FILES {
+    for (_, file) in program.archive_files() {
         fs::remove_file(root.join(file))?;
     }
     Ok(package)
-}
-
-/// The only folder in the archive.
-fn archive_name() -> String {
-    format!("dccpmon-{VERSION}-x86_64-linux")
 }
 
 /// Writes the checksums and returns them.

@@ -40,7 +40,7 @@ enum Command {
     Ci,
     /// The style rules that a program can check
     Tidy(tidy::Args),
-    /// Packages of dccpmon with a static binary: .deb and tar.gz
+    /// Packages of dccpmon or dccp-bridge with a static binary: .deb and tar.gz
     Dist(dist::Args),
     /// The goals of dccpmon with the tests that show them: docs/dccpmon-goals.md
     Goals(goals::Args),

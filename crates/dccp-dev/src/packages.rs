@@ -45,6 +45,7 @@ pub const FOR_TESTS: &[Package] = &[
     program("util-linux", "setpriv"),
     program("mount", "mount"),
     program("iperf3", "iperf3"),
+    program("ffmpeg", "ffmpeg"),
     program("systemd", "systemd-socket-activate"),
 ];
 

@@ -7,6 +7,8 @@ use dccp_dev::shell;
 pub(crate) const BENCH_ENDS: &str = "-p dccp-testbed --bin bench-ends --features quic";
 /// One dumbbell in our simulator.
 pub(crate) const DUMBBELL: &str = "-p dccp-testbed --bin dumbbell";
+/// The bridge for programs that speak UDP.
+pub(crate) const BRIDGE: &str = "-p dccp-bridge";
 /// Packet rings.
 pub(crate) const RING_BENCH: &str = "-p dccp-testbed --bin ring-bench";
 /// One end of a connection for the interoperability tests.

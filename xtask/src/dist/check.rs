@@ -1,4 +1,4 @@
-//! Checks of the packages: installed below an empty folder, where neither libraries nor other files are, they measure;
+//! Checks of the packages: installed below an empty folder, where neither libraries nor other files are, they work;
 //! then they are removed without a trace.
 
 use std::collections::BTreeSet;
@@ -9,13 +9,7 @@ use anyhow::{Context, Result, ensure};
 
 use dccp_dev::shell::{self, Background, command, command_line};
 
-use super::{BINARY, COMPLETIONS, FILES, FOLDER, PAGES, SUMS, VERSION, archive_name};
-
-/// Files of the Debian package alone.
-const DEBIAN_FILES: [&str; 2] = [
-    "usr/share/doc/dccpmon/copyright",
-    "usr/share/doc/dccpmon/changelog.gz",
-];
+use super::{FOLDER, PAGES, Program, SUMS, VERSION};
 
 /// Compares the packages with their checksums.
 pub(super) fn sums() -> Result<()> {
@@ -25,25 +19,27 @@ pub(super) fn sums() -> Result<()> {
 }
 
 /// Unpacks the archive and runs the program in it.
-pub(super) fn archive(package: &Path) -> Result<()> {
+pub(super) fn archive(program: Program, package: &Path) -> Result<()> {
     let folder = Path::new(FOLDER).join("unpacked");
     fs::create_dir_all(&folder)?;
     let mut tar = command(&["tar", "-xf"]);
     shell::output(tar.arg(package).arg("-C").arg(&folder))?;
-    let top = folder.join(archive_name());
-    let version = shell::output(command(&[top.join("bin/dccpmon")]).arg("--version"))?;
-    ensure_version(&version)?;
+    let top = folder.join(program.archive_name());
+    let name = program.name();
+    let binary = top.join("bin").join(name);
+    let version = shell::output(command(&[binary]).arg("--version"))?;
+    ensure_version(program, &version)?;
     for file in [
-        "share/doc/dccpmon/LICENSE-MIT",
-        "share/man/man1/dccpmon.1.gz",
+        format!("share/doc/{name}/LICENSE-MIT"),
+        format!("share/man/man1/{name}.1.gz"),
     ] {
-        ensure!(top.join(file).is_file(), "{file}: must be in the archive");
+        ensure!(top.join(&file).is_file(), "{file}: must be in the archive");
     }
     Ok(())
 }
 
-/// Installs the package below an empty folder, measures with it there, and removes it.
-pub(super) fn package(package: &Path, pages: &[PathBuf]) -> Result<()> {
+/// Installs the package below an empty folder, uses the program there, and removes it.
+pub(super) fn package(program: Program, package: &Path, pages: &[PathBuf]) -> Result<()> {
     ensure!(
         shell::is_root(),
         "--check: needs root, because it uses chroot and namespaces"
@@ -55,22 +51,23 @@ pub(super) fn package(package: &Path, pages: &[PathBuf]) -> Result<()> {
 
     let names = pages.iter().filter_map(|page| page.file_name()?.to_str());
     let pages: Vec<_> = names.map(|name| format!("{PAGES}/{name}")).collect();
-    ensure!(
-        pages.len() > 10,
-        "{PAGES}: must have a page of each command"
-    );
-    let files = FILES.iter().chain(COMPLETIONS).map(|(_, file)| *file);
-    let files = files.chain(pages.iter().map(String::as_str));
-    for file in files.chain(DEBIAN_FILES) {
-        ensure!(host.join(file).is_file(), "{file}: must be installed");
+    ensure!(pages.len() > 3, "{PAGES}: must have a page of each command");
+    let files = program.files().into_iter().chain(program.completions());
+    let files = files.map(|(_, file)| file).chain(pages);
+    let debian = ["copyright", "changelog.gz"].map(|file| program.document(file));
+    for file in files.chain(debian) {
+        ensure!(host.join(&file).is_file(), "{file}: must be installed");
     }
     ensure!(
         !host.join("etc").exists(),
         "etc: the service must not be enabled"
     );
-    measure(&host)?;
+    match program {
+        Program::Dccpmon => measure(&host)?,
+        Program::DccpBridge => carry(&host)?,
+    }
 
-    shell::output(dpkg(&host).args(["-P", "dccpmon"]))?;
+    shell::output(dpkg(&host).args(["-P", program.name()]))?;
     let after = tree_of(&host)?;
     let left: Vec<_> = after.difference(&before).collect();
     ensure!(
@@ -126,7 +123,7 @@ exec "$@"
 /// Runs a server and a client in the host.
 fn measure(host: &Path) -> Result<()> {
     let user = ["chroot", "--userspec=65534:65534"];
-    let program = format!("/{BINARY}");
+    let program = format!("/{}", Program::Dccpmon.binary());
     let mut server = command_line("unshare --net --mount sh -ec");
     server.arg(ENTER).arg("sh").arg(host).args(user).arg(host);
     server.arg(&program).args(["serve", "-1"]);
@@ -139,7 +136,7 @@ fn measure(host: &Path) -> Result<()> {
         command.args(user).arg(host).arg(&program).args(words);
         shell::output(&mut command)
     };
-    ensure_version(&inside(&["--version"])?)?;
+    ensure_version(Program::Dccpmon, &inside(&["--version"])?)?;
     let result = inside(&["127.0.0.1", "-t", "1", "-b", "10M", "-J"])?;
     let result: serde_json::Value = serde_json::from_str(&result)?;
     let ledger = &result["summary"]["flows"][0]["ledger"];
@@ -153,11 +150,58 @@ fn measure(host: &Path) -> Result<()> {
     Ok(())
 }
 
-fn ensure_version(text: &str) -> Result<()> {
-    let text = text.trim();
+/// Sends each datagram back that arrives at a UDP port. Debian always has Perl.
+const ECHO: &str = r#"$| = 1;
+$socket = IO::Socket::INET->new(Proto => "udp", LocalAddr => "127.0.0.1:7021") or die $!;
+print "ready\n";
+while (defined $socket->recv($datagram, 100)) { $socket->send($datagram) }"#;
+/// Sends datagrams to the bridge until one comes back.
+const ASK: &str = "exec 3<>/dev/udp/127.0.0.1/7023
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20
+do echo hello >&3; timeout 1 head -c 5 <&3 && exit; done
+exit 1";
+
+/// Runs both sides of a bridge in the host, and sends datagrams through it.
+fn carry(host: &Path) -> Result<()> {
+    let user = ["chroot", "--userspec=65534:65534"];
+    let program = format!("/{}", Program::DccpBridge.binary());
+    let mut listen = command_line("unshare --net --mount sh -ec");
+    listen.arg(ENTER).arg("sh").arg(host).args(user).arg(host);
+    listen
+        .arg(&program)
+        .args(["listen", "--udp", "127.0.0.1:7021"]);
+    let listen = Background::start(listen, "listens at ")?;
+    let [net, mount] = ["net", "mnt"].map(|kind| format!("/proc/{}/ns/{kind}", listen.id()));
+    let mut connect = command_line("nsenter");
+    connect.arg(format!("--net={net}"));
+    connect.arg(format!("--mount={mount}")).args(user).arg(host);
+    connect
+        .arg(&program)
+        .args(["connect", "--udp", "127.0.0.1:7023"]);
+    connect.args(["--peer", "127.0.0.1"]);
+    let _connect = Background::start(connect, "takes UDP at ")?;
+    let in_network = |words: &[&str]| {
+        let mut command = command_line("nsenter");
+        command.arg(format!("--net={net}"));
+        command.args(words);
+        command
+    };
+    let words = ["perl", "-MIO::Socket::INET", "-e", ECHO];
+    let _echo = Background::start(in_network(&words), "ready")?;
+    let answer = shell::output(&mut in_network(&["bash", "-c", ASK]))?;
     ensure!(
-        text == format!("dccpmon {VERSION}"),
-        "dccpmon --version: {text}: must be dccpmon {VERSION}"
+        answer.trim() == "hello",
+        "the installed program: must carry datagrams both ways: {answer:?}"
+    );
+    Ok(())
+}
+
+fn ensure_version(program: Program, text: &str) -> Result<()> {
+    let text = text.trim();
+    let name = program.name();
+    ensure!(
+        text == format!("{name} {VERSION}"),
+        "{name} --version: {text}: must be {name} {VERSION}"
     );
     Ok(())
 }

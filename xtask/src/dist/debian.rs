@@ -7,46 +7,85 @@ use anyhow::{Context, Result, bail};
 
 use dccp_dev::shell::{self, command, command_line};
 
-use super::{FOLDER, TARGET, VERSION, compress, install, set_modes, write};
+use super::{FOLDER, Program, TARGET, VERSION, compress, install, set_modes, write};
 
 const ARCHITECTURE: &str = "amd64";
 const MAINTAINER: &str = "usrdccp maintainers <usrdccp@users.noreply.github.com>";
 const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 
 /// Complaints of lintian that do not apply, each with its reason.
-const OVERRIDES: &str = "\
+fn overrides(program: Program) -> String {
+    let (name, binary) = (program.name(), program.binary());
+    format!(
+        "\
 # The program must run on hosts of any distribution and release, so its C library is linked into it.
-dccpmon: statically-linked-binary [usr/bin/dccpmon]
+{name}: statically-linked-binary [{binary}]
 # No bug of Debian asks for this package, which the project distributes itself.
-dccpmon: initial-upload-closes-no-bugs [usr/share/doc/dccpmon/changelog.gz:1]
-";
+{name}: initial-upload-closes-no-bugs [usr/share/doc/{name}/changelog.gz:1]
+"
+    )
+}
 
-/// Stops the server before its program is removed. An upgrade leaves it running.
-const PRERM: &str = r#"#!/bin/sh
+/// Stops the service before its program is removed. An upgrade leaves it running.
+fn prerm(program: Program) -> String {
+    let units = match program {
+        Program::Dccpmon => "dccpmon.socket dccpmon.service",
+        Program::DccpBridge => "'dccp-bridge-*@*.service'",
+    };
+    format!(
+        r#"#!/bin/sh
 set -e
 if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
-	deb-systemd-invoke stop dccpmon.socket dccpmon.service || true
+	deb-systemd-invoke stop {units} || true
 fi
-"#;
+"#
+    )
+}
+
+/// The description in Debian's form.
+fn text(program: Program) -> &'static str {
+    match program {
+        Program::Dccpmon => {
+            "\
+measures network paths with DCCP, UDP and TCP
+ dccpmon measures throughput, delay and loss between two hosts, and states where
+ packets were lost and what limited the run.
+ .
+ The server is a systemd service, which starts when it is enabled. It can also
+ start when the first client connects."
+        }
+        Program::DccpBridge => {
+            "\
+carries UDP between two hosts over DCCP
+ dccp-bridge gives programs that speak UDP a congestion control, without a
+ change to them. Datagrams that wait too long are dropped, and encoders can
+ read the rate that the path takes.
+ .
+ Each bridge is an instance of a systemd service, with a file in TOML."
+        }
+    }
+}
 
 /// Builds the package from the files below `root`.
-pub(super) fn package(root: &Path) -> Result<PathBuf> {
-    let documents = root.join("usr/share/doc/dccpmon");
-    write(&documents.join("copyright"), &copyright()?)?;
+pub(super) fn package(program: Program, root: &Path) -> Result<PathBuf> {
+    let name = program.name();
+    let documents = root.join(format!("usr/share/doc/{name}"));
+    write(&documents.join("copyright"), &copyright(program)?)?;
     let changelog = documents.join("changelog");
-    write(&changelog, &changes())?;
+    write(&changelog, &changes(program))?;
     compress(&[changelog])?;
-    write(&root.join("usr/share/lintian/overrides/dccpmon"), OVERRIDES)?;
+    let lintian = root.join(format!("usr/share/lintian/overrides/{name}"));
+    write(&lintian, &overrides(program))?;
     set_modes(root)?;
 
     let control = root.join("DEBIAN");
-    write(&control.join("control"), &description(root)?)?;
+    write(&control.join("control"), &description(program, root)?)?;
     write(&control.join("md5sums"), &md5sums(root)?)?;
-    let prerm = Path::new(FOLDER).join("prerm");
-    write(&prerm, PRERM)?;
-    install(&prerm, &control.join("prerm"), "755")?;
-    fs::remove_file(prerm)?;
-    let package = Path::new(FOLDER).join(format!("dccpmon_{VERSION}_{ARCHITECTURE}.deb"));
+    let script = Path::new(FOLDER).join("prerm");
+    write(&script, &prerm(program))?;
+    install(&script, &control.join("prerm"), "755")?;
+    fs::remove_file(script)?;
+    let package = Path::new(FOLDER).join(format!("{name}_{VERSION}_{ARCHITECTURE}.deb"));
     let mut dpkg_deb = command_line("dpkg-deb --root-owner-group --build");
     // The same sources make the same package.
     dpkg_deb.env("SOURCE_DATE_EPOCH", time_of_commit("%ct"));
@@ -55,14 +94,14 @@ pub(super) fn package(root: &Path) -> Result<PathBuf> {
     Ok(package)
 }
 
-fn description(root: &Path) -> Result<String> {
+fn description(program: Program, root: &Path) -> Result<String> {
     let kib: u64 = shell::output(command(&["du", "-sk"]).arg(root))?
         .split_whitespace()
         .next()
         .context("du: no number")?
         .parse()?;
     Ok(format!(
-        "Package: dccpmon
+        "Package: {name}
 Version: {VERSION}
 Architecture: {ARCHITECTURE}
 Maintainer: {MAINTAINER}
@@ -70,13 +109,10 @@ Installed-Size: {kib}
 Section: net
 Priority: optional
 Homepage: {REPOSITORY}
-Description: measures network paths with DCCP, UDP and TCP
- dccpmon measures throughput, delay and loss between two hosts, and states where
- packets were lost and what limited the run.
- .
- The server is a systemd service, which starts when it is enabled. It can also
- start when the first client connects.
-"
+Description: {text}
+",
+        name = program.name(),
+        text = text(program),
     ))
 }
 
@@ -97,27 +133,28 @@ fn time_of_commit(format: &str) -> String {
     time.trim().into()
 }
 
-fn changes() -> String {
+fn changes(program: Program) -> String {
     format!(
-        "dccpmon ({VERSION}) unstable; urgency=medium
+        "{} ({VERSION}) unstable; urgency=medium
 
   * Package of the project, whose changelog lists the changes:
     {REPOSITORY}/blob/main/CHANGELOG.md
 
  -- {MAINTAINER}  {}
 ",
+        program.name(),
         time_of_commit("%cD")
     )
 }
 
 /// The copyright file in Debian's format 1.0: our licences, and those of the crates in the binary.
-fn copyright() -> Result<String> {
+fn copyright(program: Program) -> Result<String> {
     let mit = fs::read_to_string("LICENSE-MIT")?;
     let (title, text) = mit.split_once("\n\nPermission").context("LICENSE-MIT")?;
     let holders = title.lines().last().context("LICENSE-MIT")?;
     let holders = holders.trim_start_matches("Copyright (c) ");
     let text = indented(&format!("Permission{text}"));
-    let crates = indented(&crates()?);
+    let crates = indented(&crates(program)?);
     Ok(format!(
         "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: usrdccp
@@ -152,10 +189,10 @@ fn indented(text: &str) -> String {
 }
 
 /// Name, version and licence of each crate that is linked into the binary, without our own.
-fn crates() -> Result<String> {
-    let mut tree =
-        command_line("cargo tree --locked -p dccpmon -e normal,no-proc-macro --prefix none");
-    tree.args(["--target", TARGET, "--format", "{p}: {l}"]);
+fn crates(program: Program) -> Result<String> {
+    let mut tree = command_line("cargo tree --locked -e normal,no-proc-macro --prefix none");
+    tree.args(["-p", program.name(), "--target", TARGET]);
+    tree.args(["--format", "{p}: {l}"]);
     let tree = shell::output(&mut tree)?;
     let others = tree.lines().filter(|line| !line.contains(" (/"));
     let mut lines: Vec<_> = others.map(|line| line.trim_end_matches(" (*)")).collect();

@@ -34,8 +34,9 @@ impl RateMeter {
         self.sampled.is_none_or(|at| now >= at + INTERVAL)
     }
 
-    /// The smoothed rates, with samples that cover the time since the last one.
-    fn updated(&self, now: Instant, allowed: Option<f64>) -> Self {
+    /// The smoothed rates, with samples that cover the time since the last one. `received`: the rate of the last feedback
+    /// in bytes per second, where the peer reports one.
+    fn updated(&self, now: Instant, allowed: Option<f64>, received: Option<f64>) -> Self {
         let Some(sampled) = self.sampled else {
             return Self {
                 sampled: Some(now),
@@ -47,7 +48,7 @@ impl RateMeter {
         let elapsed = (now - sampled).as_secs_f64();
         let weight = elapsed / (elapsed + SMOOTHING.as_secs_f64());
         let smooth = |old: Option<f64>, new: f64| old.map_or(new, |old| old + (new - old) * weight);
-        let delivered = to_f64(self.acked_bytes) / elapsed;
+        let delivered = received.unwrap_or_else(|| to_f64(self.acked_bytes) / elapsed);
         Self {
             sampled: Some(now),
             allowed: allowed.map(|allowed| smooth(self.allowed, allowed)),
@@ -71,7 +72,8 @@ impl Connection {
         }
         let allowed = self.allowed_rate()?;
         let meter = if self.rate_meter.is_sample_due(now) {
-            self.rate_meter.updated(now, Some(allowed.bytes_per_s()))
+            self.rate_meter
+                .updated(now, Some(allowed.bytes_per_s()), self.received_rate())
         } else {
             self.rate_meter
         };
@@ -122,7 +124,8 @@ impl Connection {
             return;
         }
         let allowed = self.allowed_rate().map(Rate::bytes_per_s);
-        self.rate_meter = self.rate_meter.updated(now, allowed);
+        let received = self.received_rate();
+        self.rate_meter = self.rate_meter.updated(now, allowed, received);
         if !self.config.rate_hints {
             return;
         }
@@ -145,6 +148,12 @@ impl Connection {
         let by_rate = snapshot.rate.map(Rate::bytes_per_s);
         let least = by_window.into_iter().chain(by_rate).reduce(f64::min);
         least.filter(|rate| *rate > 0.0).map(Rate::from_bytes_per_s)
+    }
+
+    /// The rate that the peer measures, in bytes per second: CCIDs 3 and 4 report it, and need not report each packet.
+    fn received_rate(&self) -> Option<f64> {
+        let snapshot = self.tx.cc.snapshot();
+        snapshot.receive_rate.map(Rate::bytes_per_s)
     }
 
     /// The mean size of the application's recent datagrams; before the first, the maximum packet size.

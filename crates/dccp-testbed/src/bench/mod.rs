@@ -3,6 +3,7 @@
 //! In each repetition every program runs once, one after the other, so that what the machine does meanwhile meets
 //! all of them; the figures are medians. Only ratios between programs of one run mean something elsewhere.
 
+mod bridge;
 mod checksum;
 mod core;
 mod handshake;
@@ -52,6 +53,8 @@ enum Group {
     Handshake,
     /// Packet rings beside system calls
     Ring,
+    /// dccp-bridge beside plain UDP on loopback
+    Bridge,
     /// Which frames arrive over a slow link, beside UDP and TCP; needs root. A minute for each repetition, whatever
     /// the time of the others
     Iframes,
@@ -65,12 +68,13 @@ enum Group {
     Sim,
 }
 
-const GROUPS: [Group; 10] = [
+const GROUPS: [Group; 11] = [
     Group::Net,
     Group::Dccpmon,
     Group::Link,
     Group::Handshake,
     Group::Ring,
+    Group::Bridge,
     Group::Iframes,
     Group::Checksum,
     Group::Core,
@@ -92,6 +96,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
             Group::Link => link::rows(args.time, args.repetitions)?,
             Group::Handshake => handshake::rows(args.time, args.repetitions)?,
             Group::Ring => ring::rows(args.time, args.repetitions)?,
+            Group::Bridge => bridge::rows(args.time, args.repetitions)?,
             Group::Iframes => iframes::rows(args.repetitions, args.quick)?,
             Group::Checksum => checksum::rows(args.repetitions)?,
             Group::Core => core::rows()?,

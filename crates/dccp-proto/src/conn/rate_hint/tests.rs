@@ -106,21 +106,39 @@ fn a_burst_budget_is_the_rate_less_the_wait() {
 #[test]
 fn the_rates_are_smoothed() {
     let allowed = |rate| Some(rate);
-    let start = RateMeter::default().updated(START, allowed(1000.0));
+    let start = RateMeter::default().updated(START, allowed(1000.0), None);
     assert_eq!((start.allowed, start.delivered), (Some(1000.0), None));
     let mut meter = start;
     meter.acked_bytes = 500;
     // After the time constant, half of the difference is left.
-    let meter = meter.updated(START + SMOOTHING, allowed(3000.0));
+    let meter = meter.updated(START + SMOOTHING, allowed(3000.0), None);
     assert_eq!(
         (meter.allowed, meter.delivered),
         (Some(2000.0), Some(1000.0))
     );
-    let meter = meter.updated(START + 2 * SMOOTHING, allowed(2000.0));
+    let meter = meter.updated(START + 2 * SMOOTHING, allowed(2000.0), None);
     assert_eq!(
         (meter.allowed, meter.delivered),
         (Some(2000.0), Some(500.0))
     );
+}
+
+#[test]
+fn the_delivered_rate_is_that_of_the_feedback_where_the_peer_measures_it() {
+    let snapshot = Snapshot {
+        receive_rate: Some(Rate::from_bytes_per_s(5e5)),
+        ..rate(1e6)
+    };
+    let mut conn = conn(snapshot, NOW);
+    let mut app = App {
+        outbox: &mut NoApp,
+        inbox: &mut NoApp,
+    };
+    conn.sample_rate(START, &mut app);
+    // CCID 3 reports no single packets without Ack Vectors.
+    assert_eq!(conn.rate_meter.acked_bytes, 0);
+    let hint = conn.rate_hint(START + INTERVAL, 0).unwrap();
+    assert_eq!(hint.delivered_bits_per_s, Some(4_000_000));
 }
 
 /// The rate of the event when the controller has this state.

@@ -7,6 +7,7 @@ mod checksum;
 mod dccp_ends;
 mod handshake;
 mod media;
+mod paced;
 mod quic;
 mod raw;
 mod report;
@@ -35,6 +36,12 @@ enum End {
     UdpSink(udp::SinkArgs),
     /// Sends plain UDP
     UdpSend(udp::SendArgs),
+    /// Sends plain UDP at a rate
+    UdpPaced(paced::PacedArgs),
+    /// Sends plain UDP back
+    UdpEcho(paced::EchoArgs),
+    /// Measures round trips over plain UDP
+    UdpPing(paced::PingArgs),
     /// Receives IP packets of an experimental protocol
     RawSink(raw::SinkArgs),
     /// Sends IP packets of an experimental protocol by sendmmsg
@@ -66,10 +73,13 @@ fn main() -> Result<()> {
         End::MediaSink(args) => return print(&media::sink(&args)?),
         End::MediaSend(args) => return print(&media::send(&args)?),
         End::Flood(args) => return print(&handshake::flood(&args)?),
+        End::UdpEcho(args) => return paced::echo(&args),
+        End::UdpPing(args) => return print(&paced::ping(&args)?),
         End::Accept(args) => handshake::accept(&args),
         End::Connect(args) => handshake::connect(&args),
         End::UdpSink(args) => udp::sink(&args),
         End::UdpSend(args) => udp::send(&args),
+        End::UdpPaced(args) => paced::send(&args),
         End::RawSink(args) => raw::sink(&args),
         End::RawSend(args) => raw::send(&args),
         End::QuicSink(args) => quic::sink(&args),

@@ -1,0 +1,106 @@
+//! The values of options, and the errors of those that are wrong.
+
+use core::fmt;
+use core::net::SocketAddr;
+use core::ops::RangeInclusive;
+use core::time::Duration;
+use dccp::Encapsulation;
+use dccp::proto::cc::registry::Ccids;
+use dccp_cli::law::{self, NamedLaw};
+use dccp_cli::quantity;
+
+/// The error of a value: its constraint and a hint.
+#[derive(Debug)]
+pub(super) struct BadValue {
+    pub(super) problem: String,
+    pub(super) next: String,
+}
+
+impl BadValue {
+    fn new(problem: impl Into<String>, next: impl Into<String>) -> Self {
+        let (problem, next) = (problem.into(), next.into());
+        Self { problem, next }
+    }
+}
+
+impl fmt::Display for BadValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.problem)
+    }
+}
+
+impl core::error::Error for BadValue {}
+
+/// A parser of times within `range`.
+pub(super) fn span(
+    range: RangeInclusive<Duration>,
+) -> impl Fn(&str) -> Result<Duration, BadValue> + Clone {
+    move |text| {
+        let value =
+            quantity::time(text).map_err(|e| BadValue::new(e.to_string(), e.next_step()))?;
+        if range.contains(&value) {
+            return Ok(value);
+        }
+        let (least, most) = (range.start(), range.end());
+        Err(BadValue::new(
+            format!("must be {} ms to {} s", least.as_millis(), most.as_secs()),
+            format!("write for example {}ms", least.as_millis()),
+        ))
+    }
+}
+
+/// A parser of whole numbers within `range`.
+pub(super) fn number(range: RangeInclusive<u64>) -> impl Fn(&str) -> Result<u64, BadValue> + Clone {
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        number.ok_or_else(|| {
+            let (least, most) = (range.start(), range.end());
+            BadValue::new(
+                format!("must be a whole number from {least} to {most}"),
+                format!("write for example {most}"),
+            )
+        })
+    }
+}
+
+pub(super) fn udp_address(text: &str) -> Result<SocketAddr, BadValue> {
+    text.parse().map_err(|_| {
+        BadValue::new(
+            "must be an IP address and a port",
+            "write for example 127.0.0.1:5004 or [::1]:5004",
+        )
+    })
+}
+
+pub(super) fn encapsulation(text: &str) -> Result<Encapsulation, BadValue> {
+    text.parse()
+        .map_err(|_| BadValue::new("must be udp or ip", "leave --over out to use udp"))
+}
+
+/// Number of the CCID that is named `safeudp`.
+const SAFE_UDP: u8 = 248;
+
+pub(super) fn ccid(text: &str) -> Result<u8, BadValue> {
+    let ccids = Ccids::default();
+    let number = match text {
+        "safeudp" => Some(SAFE_UDP),
+        _ => text.parse().ok(),
+    };
+    let known = number.filter(|&ccid| ccids.find(ccid).is_some());
+    known.ok_or_else(|| {
+        let list: Vec<String> = ccids
+            .iter()
+            .map(|c| format!("{} ({})", c.number(), c.name()))
+            .collect();
+        let problem = if number == Some(SAFE_UDP) {
+            "SafeUDP (CCID 248) is not part of this version"
+        } else {
+            "there is no such congestion control"
+        };
+        BadValue::new(problem, format!("choose one of {}", list.join(", ")))
+    })
+}
+
+pub(super) fn law(text: &str) -> Result<NamedLaw, BadValue> {
+    law::parse(text).map_err(|e| BadValue::new(e.problem, e.next))
+}
