@@ -1,4 +1,5 @@
-//! Code shared by the project's command-line programs: quantities, errors in two lines, exit codes, Ctrl-C.
+//! Code shared by the project's command-line programs: quantities, errors in two lines, exit codes, Ctrl-C,
+//! wrapped text.
 
 pub mod exit;
 mod failure;
@@ -8,7 +9,7 @@ mod print;
 pub mod quantity;
 
 pub use failure::Failure;
-pub use print::print;
+pub use print::{print, wrapped};
 
 use std::io::Write as _;
 use std::process::ExitCode;

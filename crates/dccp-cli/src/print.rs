@@ -18,3 +18,21 @@ pub fn print(text: &str) -> Result<(), Failure> {
         _ => Ok(()),
     }
 }
+
+/// A text broken between words into lines of `columns` characters. Lines after the first begin with `indent` spaces.
+pub fn wrapped(text: &str, indent: usize, columns: usize) -> String {
+    let mut lines = String::new();
+    let mut width = 0;
+    for word in text.split_inclusive(' ') {
+        let length = word.chars().count();
+        if width > 0 && width + word.trim_end().chars().count() > columns {
+            lines.truncate(lines.trim_end().len());
+            lines.push('\n');
+            lines += &" ".repeat(indent);
+            width = indent;
+        }
+        lines += word;
+        width += length;
+    }
+    lines
+}

@@ -1,13 +1,16 @@
 //! Claims as text: a line for each, with its mark, and below it why it is not "holds".
 
+use super::count;
 use crate::papers::{ClaimMark, ClaimVerdict, Scales, number};
+use dccp_cli::wrapped;
+
+/// Where texts begin in the table.
+const INDENT: usize = 39;
+const COLUMNS: usize = 120;
 
 /// The line above the table: the results that it shows, and where they are.
 pub fn heading(scales: &Scales, folder: &str) -> String {
-    let count = |names: &[String]| match names.len() {
-        1 => "1 experiment".to_owned(),
-        n => format!("{n} experiments"),
-    };
+    let count = |names: &[String]| count(names.len(), "experiment");
     match (&scales.full[..], &scales.quick[..]) {
         (full, []) => format!("full results of {} in {folder}\n", count(full)),
         ([], quick) => format!(
@@ -30,14 +33,14 @@ pub fn of_claims(claims: &[ClaimVerdict]) -> String {
 
 /// The numbers of claims by their marks.
 pub fn numbers(claims: &[ClaimVerdict]) -> String {
-    let count = |mark| claims.iter().filter(|claim| claim.mark == mark).count();
+    let with = |mark| claims.iter().filter(|claim| claim.mark == mark).count();
     [
-        format!("{} claims", claims.len()),
-        format!(": {} hold", count(ClaimMark::Holds)),
-        format!(", {} only with an artefact", count(ClaimMark::Artefact)),
-        format!(", {} fail", count(ClaimMark::Fails)),
-        format!(", {} not testable", count(ClaimMark::Untestable)),
-        format!(", {} open", count(ClaimMark::Open)),
+        count(claims.len(), "claim"),
+        format!(": {} hold", with(ClaimMark::Holds)),
+        format!(", {} only with an artefact", with(ClaimMark::Artefact)),
+        format!(", {} fail", with(ClaimMark::Fails)),
+        format!(", {} not testable", with(ClaimMark::Untestable)),
+        format!(", {} open", with(ClaimMark::Open)),
     ]
     .concat()
 }
@@ -49,7 +52,7 @@ fn of_claim(claim: &ClaimVerdict) -> String {
         .map(|name| number(name))
         .collect();
     let head = format!(
-        "{}  {:<12} {:>5}  {:<12} {}\n",
+        "{}  {:<12} {:>5}  {:<12} {}",
         claim.id,
         word(claim.mark),
         share.unwrap_or_else(|| "-".to_owned()),
@@ -62,9 +65,11 @@ fn of_claim(claim: &ClaimVerdict) -> String {
         .iter()
         .map(|name| format!("only with {name}"));
     let below = artefact.chain(failing).chain(claim.remark.clone());
-    let indent = " ".repeat(39);
-    let below: Vec<String> = below.map(|line| format!("{indent}{line}\n")).collect();
-    head + &below.concat()
+    let below = below.map(|line| " ".repeat(INDENT) + &line);
+    let lines = core::iter::once(head).chain(below);
+    lines
+        .map(|line| wrapped(&line, INDENT, COLUMNS) + "\n")
+        .collect()
 }
 
 /// The mark in words.
@@ -115,7 +120,7 @@ mod tests {
             "C01  fails         40 %  e01 e02      Reno is slow\n\
              \u{20}                                      fails: Reno is slowest\n\
              \u{20}                                      the queue is too long\n\
-             1 claims: 0 hold, 0 only with an artefact, 1 fail, 0 not testable, 0 open\n"
+             1 claim: 0 hold, 0 only with an artefact, 1 fail, 0 not testable, 0 open\n"
         );
     }
 }

@@ -233,3 +233,22 @@ fn folder_without_stacks_says_what_to_run() {
     let said = refused(&folder, &["recommend"]);
     assert!(said.contains("f20-today.json holds no results: "), "{said}");
 }
+
+/// `UPDATE=1 cargo test -p dccp-lab --test program full_set` writes the table of claims.
+#[test]
+fn page_about_the_full_set_shows_the_stored_verdicts() {
+    const BEGIN: &str = "```text\n";
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let page = docs.join("reproduction.md");
+    let text = fs::read_to_string(&page).expect("the page");
+    let table = printed(&docs, &["claims", "reproduction"]);
+    let begin = text.find(BEGIN).expect("a table") + BEGIN.len();
+    let end = begin + text[begin..].find("```\n").expect("its end");
+    if std::env::var_os("UPDATE").is_some() {
+        let updated = [&text[..begin], &table, &text[end..]].concat();
+        fs::write(&page, updated).expect("the page is written");
+    } else {
+        let hint = "stale: UPDATE=1 cargo test -p dccp-lab --test program full_set";
+        assert_eq!(text[begin..end], table, "{hint}");
+    }
+}

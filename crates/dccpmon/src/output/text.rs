@@ -74,20 +74,7 @@ pub(crate) fn lengths(length: u64) -> String {
 
 /// A text broken between words, with further lines moved to the right.
 pub(crate) fn wrapped(text: &str, indent: usize) -> String {
-    let mut lines = String::new();
-    let mut width = 0;
-    for word in text.split_inclusive(' ') {
-        let length = word.chars().count();
-        if width > 0 && width + word.trim_end().chars().count() > WIDTH {
-            lines.truncate(lines.trim_end().len());
-            lines.push('\n');
-            lines += &" ".repeat(indent);
-            width = indent;
-        }
-        lines += word;
-        width += length;
-    }
-    lines
+    dccp_cli::wrapped(text, indent, WIDTH)
 }
 
 /// A help text, or a list of limits, with lines that fit into a terminal. Further lines stand below the description.
