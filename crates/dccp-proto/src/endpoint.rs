@@ -364,7 +364,22 @@ impl Endpoint {
             if let Some(conn) = self.table.get_mut(id) {
                 queues.with_app(id, &mut |app| conn.handle_timeout(now, app));
                 self.schedule.wake(id);
+                self.serve_busy(now, id);
             }
+        }
+    }
+
+    /// Takes the events of a connection and arms its timer, although its outputs are not drained. Where the host limits the
+    /// sender, they are not drained for long.
+    fn serve_busy(&mut self, now: Instant, id: ConnId) {
+        let Some(conn) = self.table.get_mut(id).filter(|c| c.state() == State::Open) else {
+            return;
+        };
+        while let Some(event) = conn.poll_event() {
+            self.events.push_back((id, event));
+        }
+        if let Some((at, _)) = conn.poll_timeout().filter(|(at, _)| *at > now) {
+            self.schedule.arm(id, at);
         }
     }
 

@@ -43,33 +43,42 @@ impl Interval {
 /// Drops that a host has counted, until missing packets claim them or they are too old.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Credit {
-    /// Counted in this interval, and in the one before.
-    fresh: u64,
-    aged: u64,
+    /// By the interval that counted them, oldest first.
+    drops: [u64; CREDIT_INTERVALS],
 }
 
+/// A drop waits for its packet until the end of the second interval after its own.
+const CREDIT_INTERVALS: usize = 3;
+
 impl Credit {
+    /// The host counts more drops.
+    const fn add(&mut self, drops: u64) {
+        let [.., fresh] = &mut self.drops;
+        *fresh = fresh.saturating_add(drops);
+    }
+
     /// Covers at most `missing` packets. Returns how many.
     fn claim(&mut self, missing: u64) -> u64 {
-        let aged = self.aged.min(missing);
-        let fresh = self.fresh.min(missing - aged);
-        self.aged -= aged;
-        self.fresh -= fresh;
-        aged + fresh
+        let mut left = missing;
+        for drops in &mut self.drops {
+            let taken = left.min(*drops);
+            *drops -= taken;
+            left -= taken;
+        }
+        missing - left
     }
 
     /// An interval ends. Returns the drops that no packet claimed in time.
     fn age(&mut self) -> u64 {
-        let expired = self.aged;
-        self.aged = core::mem::take(&mut self.fresh);
-        expired
+        self.drops.rotate_left(1);
+        let [.., fresh] = &mut self.drops;
+        core::mem::take(fresh)
     }
 }
 
 /// Matches missing packets with the drops that the two hosts have counted.
 ///
-/// A host counts a drop before the Ack Vector shows it, so a drop waits for its packet until the end of the next
-/// interval. The counters of the receiving host count the packets of other flows too. Where fewer than half of the counted
+/// A host counts a drop before the Ack Vector shows it, so a drop waits for its packet. The counters of the receiving host count the packets of other flows too. Where fewer than half of the counted
 /// drops are ours, a covered packet may as well have been lost in the network, and it counts as such.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Matcher {
@@ -98,7 +107,7 @@ impl Matcher {
 
     /// This host failed to send packets that have sequence numbers.
     pub(crate) fn on_send_failed(&mut self, packets: u32) {
-        self.sending.fresh = self.sending.fresh.saturating_add(packets.into());
+        self.sending.add(packets.into());
     }
 
     /// The peer reports this Host Loss Count. A step back, from a delayed acknowledgement, is ignored.
@@ -107,7 +116,7 @@ impl Matcher {
         let last = self.last_count.unwrap_or(0);
         let step = count.wrapping_sub(last) % Self::WRAP;
         if step < Self::WRAP / 2 {
-            self.receiving.fresh = self.receiving.fresh.saturating_add(step.into());
+            self.receiving.add(step.into());
             self.last_count = Some(count);
         }
     }
@@ -165,10 +174,11 @@ mod tests {
     }
 
     #[test]
-    fn drop_waits_for_its_packet_until_the_end_of_the_next_interval() {
+    fn drop_waits_for_its_packet_for_two_more_intervals() {
         let mut matcher = Matcher::default();
         matcher.on_host_loss_count(7);
         matcher.on_send_failed(2);
+        matcher.end_interval();
         matcher.end_interval();
         let first = matcher.claim(4);
         assert_eq!((first.failed, first.host_losses), (2, 2));

@@ -53,7 +53,7 @@ impl Bucket {
         now + wait.unwrap_or(Duration::MAX).max(Duration::from_nanos(1))
     }
 
-    /// Bytes left. What exceeds the tokens is owed.
+    /// Takes tokens for bytes that have left. The level can fall below zero.
     pub(crate) fn take(&mut self, now: Instant, bytes: f64, limit: Limit) {
         self.tokens = Some((self.level(now, limit) - bytes, now));
     }

@@ -1,4 +1,4 @@
-//! What the CCID reports to the application that sends (SafeUDP §7).
+//! The reports of the CCID to the application that sends (SafeUDP §7).
 
 use crate::time::Instant;
 use crate::wire::ResetCode;
@@ -138,7 +138,7 @@ pub enum Cause {
     Feedback,
     /// Acknowledgements arrived, but none of data sent since.
     Stalled,
-    /// More was lost than the application can use, for a breaker window.
+    /// The loss exceeded the application's limit during a breaker window.
     Unusable,
 }
 

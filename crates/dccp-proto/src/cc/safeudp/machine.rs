@@ -91,7 +91,7 @@ pub(crate) enum Verdict {
     NotListening,
 }
 
-/// What the peer's reports said in an interval.
+/// The reports of the peer in an interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reports {
     /// News about data.
@@ -216,7 +216,7 @@ impl Machine {
         self.calm >= scales.breaker_window
     }
 
-    /// An interval ends in which nothing was sent and nothing reported. Only a hold goes on.
+    /// Ends an interval without packets and without reports. Only a hold goes on.
     pub(crate) fn idle(&mut self) {
         self.count_hold();
     }

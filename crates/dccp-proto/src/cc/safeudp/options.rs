@@ -1,5 +1,7 @@
 //! The options of CCID 248 (SafeUDP §2).
 //!
+//! The types, the end that sends each, and the content:
+//!
 //! | type | from | content |
 //! |---:|---|---|
 //! | 128 | HC-Sender | Declared Rate: bytes per second that the application intends to send, 32 bits |

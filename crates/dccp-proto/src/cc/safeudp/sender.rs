@@ -68,6 +68,9 @@ pub(crate) struct Sender {
     was_dropped: bool,
     /// Totals of missing packets: network, sending host, receiving host, `host?`.
     attributed: [u64; 4],
+    /// Intervals with signs of congestion in the network, and with signs of a limit in a host alone.
+    network_intervals: u64,
+    host_intervals: u64,
     /// The breaker that ended the connection, and the time before which no new one may begin.
     tripped: Option<(Cause, Instant)>,
     notices: VecDeque<SendCode>,
@@ -106,6 +109,8 @@ impl Sender {
             dropped_at: (config.now, 0),
             was_dropped: false,
             attributed: [0; 4],
+            network_intervals: 0,
+            host_intervals: 0,
             tripped: None,
             notices: VecDeque::new(),
             reset: None,
@@ -197,6 +202,11 @@ impl Sender {
         ];
         for (total, n) in self.attributed.iter_mut().zip(places) {
             *total += n;
+        }
+        if a.network > 0 {
+            self.network_intervals += 1;
+        } else if measured.interval.is_host_tx() || measured.interval.is_host_rx() {
+            self.host_intervals += 1;
         }
         let drops = self.meter.dropped();
         for verdict in self.machine.step(&measured) {
@@ -412,7 +422,7 @@ impl HcSender for Sender {
         if let Some(silence) = self.meter.silence(now, next) {
             self.end_interval(now, Reports::Silent(silence));
         } else if self.meter.is_idle() {
-            // What is in flight has been there for an interval, and nothing will show that it is lost.
+            // The packets in flight left an interval ago or earlier, and no later packet shows that they are lost.
             self.machine.idle();
             self.matcher.end_interval();
             self.meter.restart(now);
@@ -499,6 +509,8 @@ impl HcSender for Sender {
             ("lost_sending_host", sending),
             ("lost_receiving_host", receiving),
             ("lost_host?", unknown),
+            ("intervals_network", to_f64(self.network_intervals)),
+            ("intervals_host", to_f64(self.host_intervals)),
             ("dropped", to_f64(self.dropped)),
             ("trips", self.machine.trips().into()),
             ("loss", self.machine.loss()),

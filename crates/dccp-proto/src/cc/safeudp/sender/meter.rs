@@ -83,7 +83,7 @@ impl Meter {
         self.backlog_since = None;
     }
 
-    /// An acknowledgement arrived that judges so many packets.
+    /// An acknowledgement arrived that judges `judged` packets.
     pub(super) fn on_feedback(&mut self, fb: &Feedback<'_>, judged: u64, matched: Matched) {
         self.has_feedback = true;
         self.unanswered = 0;

@@ -1,0 +1,8 @@
+//! CCID 248, SafeUDP, through real packets: what `docs/safeudp.md` promises.
+
+mod beside;
+mod clean;
+mod hosts;
+mod net;
+mod path;
+mod pinned;
