@@ -9,7 +9,7 @@ mod flow;
 mod trace;
 
 pub(crate) use bench::{BenchKeys, BenchKind};
-pub(crate) use flow::{Counted, DataChecksum, FlowKeys, FlowKind, LateChoice};
+pub(crate) use flow::{Counted, DataChecksum, FlowKeys, FlowKind, LateChoice, SafeUdpProfile};
 pub(crate) use trace::{PresetName, Trace, TraceKeys};
 
 use super::numbers::{Number, Share, Whole};

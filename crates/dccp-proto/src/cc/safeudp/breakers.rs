@@ -12,6 +12,8 @@ const HEAVY_LOSS: f64 = 0.10;
 const UNFAIR_FACTOR: f64 = 10.0;
 /// Below this part of packets lost or marked, the fairness breaker does not trip.
 pub(crate) const LOSS_LEAST: f64 = 1e-4;
+/// Packets of a sub-window, where the breaker window has room for three of them.
+const SUB_WINDOW_PACKETS: u64 = 100;
 /// Successive sub-windows that must agree.
 const SUB_WINDOWS: u32 = 3;
 
@@ -66,9 +68,7 @@ impl Breakers {
     /// The breaker that trips now, if one does.
     pub(crate) fn tripped(&self, scales: &TimeScales, yardstick: &Yardstick) -> Option<Cause> {
         let is_full = self.entries.len() as u64 >= u64::from(scales.breaker_window);
-        if self.each_sub_window(scales, |judged, network| {
-            to_f64(network) > HEAVY_LOSS * to_f64(judged)
-        }) {
+        if self.each_sub_window(scales, is_heavy) {
             Some(Cause::Loss)
         } else if is_full && self.is_unfair(scales, yardstick) {
             Some(Cause::Unfair)
@@ -102,18 +102,32 @@ impl Breakers {
     /// Whether the newest three sub-windows are there and satisfy `test`, which gets the judged packets and those lost in the
     /// network.
     fn each_sub_window(&self, scales: &TimeScales, test: impl Fn(u64, u64) -> bool) -> bool {
-        let len = usize::try_from(scales.grace).unwrap_or(usize::MAX);
-        let newest: Vec<&Entry> = self.entries.iter().rev().collect();
-        let mut windows = newest.chunks_exact(len.max(1));
-        let windows = windows.by_ref().take(SUB_WINDOWS as usize);
-        let mut count = 0;
-        let all = windows.into_iter().all(|window| {
-            count += 1;
-            let judged = window.iter().map(|e| e.judged).sum();
-            test(judged, window.iter().map(|e| e.network).sum())
+        let len = self.sub_window(scales);
+        let mut newest = self.entries.iter().rev();
+        let mut sums = (0..SUB_WINDOWS).map(|_| {
+            let window = newest.by_ref().take(len);
+            window.fold((0, 0, 0), |(n, judged, network), e| {
+                (n + 1, judged + e.judged, network + e.network)
+            })
         });
-        all && count == SUB_WINDOWS
+        sums.all(|(n, judged, network)| n == len && test(judged, network))
     }
+
+    /// Intervals in a sub-window: those of the grace, and more where they hold too few packets.
+    fn sub_window(&self, scales: &TimeScales) -> usize {
+        let judged: u64 = self.entries.iter().map(|e| e.judged).sum();
+        let needed = (SUB_WINDOW_PACKETS * self.entries.len() as u64).div_ceil(judged.max(1));
+        let most = scales.breaker_window / SUB_WINDOWS;
+        let len = needed.clamp(scales.grace.into(), most.max(scales.grace).into());
+        usize::try_from(len).unwrap_or(usize::MAX).max(1)
+    }
+}
+
+/// Whether more than [`HEAVY_LOSS`] of the packets are lost, and not by chance: by two standard deviations more.
+fn is_heavy(judged: u64, network: u64) -> bool {
+    let n = to_f64(judged);
+    let deviation = libm::sqrt(HEAVY_LOSS * (1.0 - HEAVY_LOSS) * n);
+    to_f64(network) > HEAVY_LOSS * n + 2.0 * deviation
 }
 
 /// TCP's rate in bytes per second without timeouts, `X_simple` (RFC 8083 §4.3); infinite at 0.
@@ -176,9 +190,21 @@ mod tests {
 
     #[test]
     fn heavy_loss_must_last_for_three_sub_windows() {
-        assert_eq!(after(entry(101, 1e5, 1e-3), 8), None);
-        assert_eq!(after(entry(101, 1e5, 1e-3), 9), Some(Cause::Loss));
-        assert_eq!(after(entry(100, 1e5, 1e-3), 38), None);
+        assert_eq!(after(entry(112, 1e5, 1e-3), 8), None);
+        assert_eq!(after(entry(112, 1e5, 1e-3), 9), Some(Cause::Loss));
+        assert_eq!(after(entry(110, 1e5, 1e-3), 38), None);
+    }
+
+    #[test]
+    fn slow_flow_is_judged_by_a_hundred_packets() {
+        // Ten packets per interval: two lost of ten, three times, are not enough.
+        let slow = |network| Entry {
+            judged: 10,
+            ..entry(network, 1e3, 1e-3)
+        };
+        assert_eq!(after(slow(2), 29), None);
+        assert_eq!(after(slow(2), 30), Some(Cause::Loss));
+        assert_eq!(after(slow(1), 38), None);
     }
 
     #[test]

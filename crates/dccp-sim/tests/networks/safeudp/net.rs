@@ -64,6 +64,23 @@ pub(super) fn cbr(bits_per_s: f64) -> App {
     }
 }
 
+/// Datagrams at independent times, at this mean rate of application data in bit/s.
+pub(super) fn poisson(bits_per_s: f64, flow: usize) -> App {
+    let app = cbr(bits_per_s);
+    let Source::Cbr { interval, .. } = app.source else {
+        return app;
+    };
+    App {
+        source: Source::Poisson {
+            len: LEN,
+            interval,
+            count: u64::MAX,
+        },
+        random: Seed(1).stream(&format!("flow {flow}")),
+        ..app
+    }
+}
+
 /// As much as the transport takes.
 pub(super) fn bulk() -> App {
     App {
