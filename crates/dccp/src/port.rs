@@ -205,6 +205,10 @@ impl Port {
                 }
                 Err(proto::ConnectError::FlowInUse) => {}
                 Err(proto::ConnectError::TooManyConnections) => return Err(ConnectError::NoRoom),
+                Err(proto::ConnectError::HeldOff { until }) => {
+                    let wait = until - clock::now();
+                    return Err(ConnectError::HeldOff { wait });
+                }
                 Err(proto::ConnectError::Config(problem)) => return Err(wrong(problem).into()),
             }
         }

@@ -98,6 +98,15 @@ pub enum ConnectError {
         /// MTU of the interface or route in bytes.
         mtu: usize,
     },
+    /// System: a circuit breaker of CCID 248 ended a connection to this peer. Others may begin after a while.
+    #[error(
+        "a circuit breaker keeps connections from this peer for {:.1} s more",
+        wait.as_secs_f64()
+    )]
+    HeldOff {
+        /// The time until a connection may begin.
+        wait: Duration,
+    },
     /// System: no DCCP port is free, or the connection table is full.
     #[error("no DCCP port is free, or the connection table is full")]
     NoRoom,
@@ -122,9 +131,11 @@ impl ConnectError {
             | Self::NoRuntime
             | Self::EngineGone(_) => Fault::Caller,
             Self::Address(e) => e.fault(),
-            Self::PathTooNarrow { .. } | Self::NoRoom | Self::Open(_) | Self::Io(_) => {
-                Fault::System
-            }
+            Self::PathTooNarrow { .. }
+            | Self::HeldOff { .. }
+            | Self::NoRoom
+            | Self::Open(_)
+            | Self::Io(_) => Fault::System,
             _ => Fault::Peer,
         }
     }
@@ -156,6 +167,7 @@ impl ConnectError {
             }
             Self::Unreachable { .. } => "check the address, and that the peer's UDP port is open",
             Self::PathTooNarrow { .. } => "raise the MTU of the interface or the route",
+            Self::HeldOff { .. } => "wait, or send less than before",
             Self::NoRoom => "close connections that are not needed",
             Self::EngineGone(e) => e.next_step(),
             Self::Open(e) => e.next_step(),
@@ -174,7 +186,7 @@ impl ConnectError {
             Self::Ended { reason, .. } => reason_kind(reason),
             Self::NoAnswer { .. } => io::ErrorKind::TimedOut,
             Self::Unreachable { .. } | Self::PathTooNarrow { .. } => io::ErrorKind::HostUnreachable,
-            Self::NoRoom => io::ErrorKind::AddrNotAvailable,
+            Self::NoRoom | Self::HeldOff { .. } => io::ErrorKind::AddrNotAvailable,
             Self::Open(e) => e.io_kind(),
             Self::Io(e) => e.kind(),
             Self::NoRuntime | Self::EngineGone(_) => io::ErrorKind::Other,
