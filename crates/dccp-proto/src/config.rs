@@ -119,7 +119,7 @@ pub struct Config {
     /// The most bits of data per second that CCIDs 3 and 4 send before the peer has reported a loss event; `None`: no bound
     /// (4340-12.3-3).
     pub max_rate: Option<u64>,
-    /// What CCID 248 assumes of the network and of the application that sends.
+    /// The settings of CCID 248 for the data that this end sends.
     pub safe_udp: SafeUdpConfig,
     /// A fixed Ack Ratio for the data that this end sends; `None`: CCID 2 chooses.
     pub ack_ratio: Option<u16>,

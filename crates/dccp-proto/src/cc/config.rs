@@ -23,7 +23,7 @@ pub struct CcConfig {
     pub max_window: u32,
     /// The most that CCIDs 3 and 4 send before the peer has reported a loss event; `None`: no bound.
     pub max_rate: Option<Rate>,
-    /// What CCID 248 assumes of the network and of the application.
+    /// The settings of CCID 248.
     pub safe_udp: SafeUdpConfig,
     /// Spread packets over the round trip (`docs/design.md`, decision 8b).
     pub is_paced: bool,

@@ -101,7 +101,7 @@ pub(crate) struct FlowKeys {
     pub(crate) stop: Option<At<Time>>,
 }
 
-/// What CCID 248 assumes of the network.
+/// The network that CCID 248 assumes.
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]

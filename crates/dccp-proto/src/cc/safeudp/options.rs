@@ -1,13 +1,9 @@
 //! The options of CCID 248 (SafeUDP §2).
 //!
-//! The types, the end that sends each, and the content:
-//!
-//! | type | from | content |
-//! |---:|---|---|
-//! | 128 | HC-Sender | Declared Rate: bytes per second that the application intends to send, 32 bits |
-//! | 192 | HC-Receiver | Receive Rate: bytes per second over the last round trip, 32 bits |
-//! | 193 | HC-Receiver | Arrival Time of the acknowledged packet: units of 10 µs, modulo 2^24 |
-//! | 194 | HC-Receiver | Host Loss Count: packets that the receiving host dropped below DCCP, modulo 2^24 |
+//! - 128, Declared Rate, from the HC-Sender: bytes per second that the application intends to send, 32 bits.
+//! - 192, Receive Rate, from the HC-Receiver: bytes per second over the last round trip, 32 bits.
+//! - 193, Arrival Time of the acknowledged packet, from the HC-Receiver: units of 10 µs, modulo 2^24.
+//! - 194, Host Loss Count, from the HC-Receiver: packets that its host dropped below DCCP, modulo 2^24.
 
 use crate::wire::{Opt, OptionWriter, Options};
 
