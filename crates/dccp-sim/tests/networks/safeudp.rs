@@ -3,6 +3,7 @@
 mod beside;
 mod clean;
 mod hosts;
+mod negotiation;
 mod net;
 mod path;
 mod pinned;

@@ -211,11 +211,11 @@ mod tests {
             matcher.end_interval();
         }
         matcher.on_host_loss_count(count + 100);
-        let matched = matcher.claim(2);
-        assert_eq!((matched.host_losses, matched.doubtful), (0, 2));
+        let last = matcher.claim(2);
+        assert_eq!((last.host_losses, last.doubtful), (0, 2));
         let interval = Interval {
             lost: 2,
-            doubtful: matched.doubtful,
+            doubtful: last.doubtful,
             ..Interval::default()
         };
         let a = interval.attribution();

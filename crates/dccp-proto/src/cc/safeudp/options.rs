@@ -34,7 +34,7 @@ impl AckOptions {
     /// Reads the options of an acknowledgement. Malformed ones are ignored (4340-5.8-8).
     pub(crate) fn read(options: Options<'_>) -> Self {
         let mut read = Self::default();
-        for option in options.iter() {
+        for option in options {
             match option {
                 Opt::CcidSpecific {
                     kind: RECEIVE_RATE,

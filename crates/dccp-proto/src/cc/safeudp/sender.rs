@@ -1,5 +1,6 @@
 //! The sending half: measures intervals, runs the state machine, and enforces its cap.
 
+mod acks;
 mod host_limit;
 mod meter;
 
@@ -13,13 +14,13 @@ use super::path::Rtt;
 use super::reference::LossEvents;
 use super::start_up::StartUp;
 use super::time_scales::{TimeScales, longest_interval, nominal_interval};
-use crate::cc::ack_ratio::AckRatio;
 use crate::cc::config::{CcConfig, DEFAULT_RTT};
 use crate::cc::{Admission, Feedback, HcSender, Permit, Run, Signal, Snapshot};
 use crate::number::to_f64;
 use crate::time::{Instant, Rate};
 use crate::wire::OptionWriter;
 use crate::wire::features::Feature;
+use acks::Acks;
 use core::time::Duration;
 use host_limit::HostLimit;
 use meter::{Meter, bytes};
@@ -37,9 +38,6 @@ const NOTICES: usize = 16;
 const SIZE_GAIN: f64 = 16.0;
 /// The Sequence Window has room for this multiple of the rate.
 const RATE_HEADROOM: f64 = 2.0;
-/// Acknowledgements are acknowledged this often per round trip, and after this many data packets at the latest.
-const ACKS_OF_ACKS_PER_RTT: u32 = 4;
-const ACK_OF_ACKS_PACKETS: u32 = 128;
 
 /// The state of the sending half.
 #[derive(Debug)]
@@ -76,11 +74,7 @@ pub(crate) struct Sender {
     notices: VecDeque<SendCode>,
     reset: Option<u8>,
     is_declaration_due: bool,
-    ratio: AckRatio,
-    /// Data packets sent since the peer's acknowledgements were last acknowledged; whether others arrived since.
-    sent_since_ack: u32,
-    has_new_acks: bool,
-    wants_ack: bool,
+    acks: Acks,
 }
 
 impl Sender {
@@ -115,10 +109,7 @@ impl Sender {
             notices: VecDeque::new(),
             reset: None,
             is_declaration_due: safe_udp.declared_rate.is_some(),
-            ratio: AckRatio::new(10, config.ack_ratio, config.is_strict),
-            sent_since_ack: 0,
-            has_new_acks: false,
-            wants_ack: false,
+            acks: Acks::new(config),
         };
         if let Some(rtt) = config.rtt {
             sender.rtt.sample(config.now, rtt);
@@ -153,17 +144,6 @@ impl Sender {
         if self.ends.is_none() {
             self.meter.restart(now);
             self.ends = Some(now + nominal_interval(self.rtt.smoothed()));
-        }
-    }
-
-    /// 4341-6.2-1: the peer can forget its Ack Vector state only after we acknowledge it.
-    fn acknowledge_acks(&mut self, packets: u32) {
-        self.sent_since_ack = self.sent_since_ack.saturating_add(packets);
-        let every = self.window() / ACKS_OF_ACKS_PER_RTT;
-        if self.has_new_acks && self.sent_since_ack >= every.clamp(1, ACK_OF_ACKS_PACKETS) {
-            self.sent_since_ack = 0;
-            self.has_new_acks = false;
-            self.wants_ack = true;
         }
     }
 
@@ -361,11 +341,10 @@ impl HcSender for Sender {
         self.meter.on_sent(run, sent);
         self.host_limit.on_sent(run.now, sent);
         self.is_declaration_due = false;
-        self.acknowledge_acks(run.packets);
+        self.acks.on_sent(run.packets, self.window());
     }
 
     fn on_feedback(&mut self, now: Instant, fb: &Feedback<'_>) {
-        self.has_new_acks = true;
         if let Some(rtt) = fb.rtt {
             self.rtt.sample(now, rtt);
         }
@@ -403,8 +382,7 @@ impl HcSender for Sender {
                 self.start_up = None;
             }
         }
-        self.ratio
-            .on_feedback(fb.round, fb.acks_lost, self.window());
+        self.acks.on_feedback(fb, self.window());
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -445,14 +423,7 @@ impl HcSender for Sender {
         if let Some(code) = self.reset.take() {
             return Some(Signal::Reset(code));
         }
-        if core::mem::take(&mut self.wants_ack) {
-            return Some(Signal::SendAck);
-        }
-        let value = self.ratio.poll(self.window())?;
-        Some(Signal::Change {
-            feature: Feature::AckRatio.number(),
-            value: value.into(),
-        })
+        self.acks.poll(self.window())
     }
 
     fn poll_notice(&mut self) -> Option<SendCode> {
@@ -495,7 +466,7 @@ impl HcSender for Sender {
 
     fn on_feature(&mut self, feature: u8, value: u64) {
         if feature == Feature::AckRatio.number() {
-            self.ratio.on_confirm(value);
+            self.acks.on_confirm(value);
         }
     }
 
@@ -514,7 +485,7 @@ impl HcSender for Sender {
             ("dropped", to_f64(self.dropped)),
             ("trips", self.machine.trips().into()),
             ("loss", self.machine.loss()),
-            ("ack_ratio", self.ratio.in_use().into()),
+            ("ack_ratio", self.acks.ratio().into()),
         ];
         inner.extend(finite(self.machine.tfrc()).map(|rate| ("tfrc_bytes_per_s", rate)));
         inner.extend(finite(self.machine.advised()).map(|rate| ("advised_bytes_per_s", rate)));

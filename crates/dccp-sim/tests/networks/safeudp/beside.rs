@@ -2,6 +2,7 @@
 
 use super::net::{Kind, Net, bottleneck, bulk, cbr, poisson};
 use dccp_proto::cc::law::{LawConfig, cubic};
+use dccp_proto::number::to_f64;
 use dccp_sim::queue::QueueConfig;
 use dccp_sim::queue::codel::CoDelConfig;
 use dccp_sim::queue::red::RedConfig;
@@ -103,7 +104,7 @@ fn hundred_flows_share_a_bottleneck_without_a_trip() {
     }
     net.run_s(120);
     let received: Vec<f64> = (0..100)
-        .map(|flow| net.received(flow).received_bytes as f64)
+        .map(|flow| to_f64(net.received(flow).received_bytes))
         .collect();
     let (sum, squares) = (
         received.iter().sum::<f64>(),

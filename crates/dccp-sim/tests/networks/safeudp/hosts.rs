@@ -4,6 +4,7 @@ use super::net::{Kind, Net, bottleneck, cbr};
 use core::time::Duration;
 use dccp_proto::Rate;
 use dccp_proto::cc::safeudp::{SendCode, Side};
+use dccp_proto::number::to_f64;
 use dccp_sim::loss::FaultConfig;
 use dccp_sim::machine::{LocalCongestion, MachineConfig};
 use dccp_sim::source::{App, Reading};
@@ -47,7 +48,7 @@ fn application_that_reads_slowly_is_the_receiving_host() {
     assert!(warns_of(&net, Side::Receiver));
     // RFC 4340 §11.7.2: the sender slows down instead of being dropped there.
     let received = net.received(0);
-    let goodput = received.received_bytes as f64 / 60.0;
+    let goodput = to_f64(received.received_bytes) / 60.0;
     assert!(goodput > 0.9e6, "{goodput}");
 }
 
@@ -77,7 +78,7 @@ fn full_interface_queue_is_the_sending_host() {
     for reaction in [LocalCongestion::Drop, LocalCongestion::Wait] {
         let mut net = Net::slow_access(
             3,
-            LinkConfig {
+            &LinkConfig {
                 rate: Some(Rate::from_bytes_per_s(1e6)),
                 queue: queue::QueueConfig::drop_tail(queue::Limit::Packets(50)),
                 ..LinkConfig::default()

@@ -4,6 +4,7 @@ use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
 use dccp_proto::cc::law::LawConfig;
 use dccp_proto::cc::safeudp::{self, SafeUdpConfig, SendCode};
+use dccp_proto::number::to_f64;
 use dccp_proto::path::{self, Encap, Path};
 use dccp_proto::wire::ServiceCode;
 use dccp_proto::{Config, ConnectError, Event, Rate};
@@ -17,7 +18,7 @@ use dccp_sim::{
 const PORT: u16 = 5001;
 const SERVICE: ServiceCode = ServiceCode(42);
 /// Bytes of application data in a datagram.
-pub(super) const LEN: usize = 1400;
+const LEN: usize = 1400;
 
 /// The transport of a flow.
 #[derive(Clone)]
@@ -39,6 +40,8 @@ struct Flow {
     kind: Kind,
     hosts: [Handle<Host>; 2],
     number: u8,
+    /// Connections so far.
+    begun: u16,
     id: Option<FlowId>,
 }
 
@@ -116,16 +119,16 @@ fn address(side: u8, number: u8) -> IpAddr {
 
 impl Net {
     /// One SafeUDP flow whose sending host has this link to the network.
-    pub(super) fn slow_access(seed: u64, access: LinkConfig) -> Self {
+    pub(super) fn slow_access(seed: u64, access: &LinkConfig) -> Self {
         Self::with_access(seed, bottleneck(100.0, 10), &[Kind::safe_udp()], access)
     }
 
     /// A network with one pair of hosts for each kind of flow. Nothing is sent yet.
     pub(super) fn new(seed: u64, there: LinkConfig, kinds: &[Kind]) -> Self {
-        Self::with_access(seed, there, kinds, LinkConfig::default())
+        Self::with_access(seed, there, kinds, &LinkConfig::default())
     }
 
-    fn with_access(seed: u64, there: LinkConfig, kinds: &[Kind], access: LinkConfig) -> Self {
+    fn with_access(seed: u64, there: LinkConfig, kinds: &[Kind], access: &LinkConfig) -> Self {
         let mut world = World::new(Seed(seed));
         world.set_checks(Checks::Sampled(10_000));
         let [left, right] = ["left", "right"].map(|name| world.add(name, &[], Router).id());
@@ -149,6 +152,7 @@ impl Net {
                 kind: kind.clone(),
                 hosts,
                 number,
+                begun: 0,
                 id: None,
             });
         }
@@ -191,7 +195,8 @@ impl Net {
     /// Lets a flow begin, or begin again, from the next port.
     pub(super) fn try_start(&mut self, flow: usize, app: App) -> Result<(), ConnectError> {
         let f = &mut self.flows[flow];
-        let begun = u16::from(f.id.is_some());
+        let begun = f.begun;
+        f.begun += 1;
         let (config, kind, number) = (config_of(&f.kind), f.kind.clone(), f.number);
         let [local, remote] = [1, 2].map(|side| address(side, number));
         let [from, to] = [(local, PORT + begun), (remote, PORT)].map(SocketAddr::from);
@@ -241,9 +246,7 @@ impl Net {
         let before = self.received(flow).received_bytes;
         self.run_s(seconds);
         let bytes = self.received(flow).received_bytes - before;
-        #[expect(clippy::cast_precision_loss, reason = "bytes of a test")]
-        let rate = bytes as f64 * 8e-6 / seconds as f64;
-        rate
+        to_f64(bytes) * 8e-6 / to_f64(seconds)
     }
 
     /// The datagrams that were offered, and those that arrived.

@@ -3,10 +3,12 @@
 use super::net::{Kind, Net, bottleneck, cbr};
 use core::time::Duration;
 use dccp_proto::cc::safeudp::{Cause, SendCode};
+use dccp_proto::wire::ResetCode;
 use dccp_proto::{CloseReason, ConnectError};
 use dccp_sim::Change;
 use dccp_sim::loss::FaultConfig;
 use dccp_sim::rule::{Action, Rule};
+use dccp_sim::source::App;
 
 fn start() -> Net {
     let mut net = Net::new(1, bottleneck(50.0, 20), &[Kind::safe_udp()]);
@@ -56,6 +58,28 @@ fn failed_path_ends_the_connection_and_holds_off_the_next() {
     net.start(0, cbr(10e6));
     net.run_s(5);
     assert!(net.rate_over(0, 10) > 9.0);
+}
+
+#[test]
+fn listener_whose_sender_tripped_turns_its_peer_away_for_a_while() {
+    let mut net = Net::new(1, bottleneck(50.0, 20), &[Kind::safe_udp()]);
+    net.listen(0, cbr(10e6));
+    net.start(0, App::default());
+    net.run_s(5);
+    let feedback = net.links[0];
+    net.world.add_rule(feedback, Rule::new(Action::Drop));
+    net.run_s(3);
+    net.world.clear_rules(feedback);
+    // The client learned the end by the Reset of the breaker.
+    let code = Cause::Feedback.reset_code();
+    assert_eq!(net.report(0).reset, Some(code));
+    net.start(0, App::default());
+    net.run_s(1);
+    assert_eq!(net.report(0).reset, Some(ResetCode::TOO_BUSY));
+    net.run_s(15);
+    net.start(0, App::default());
+    net.run_s(5);
+    assert!(!net.report(0).is_over);
 }
 
 #[test]

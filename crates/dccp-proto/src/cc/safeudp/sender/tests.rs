@@ -66,7 +66,7 @@ impl Flow {
 
     fn run_ms(&mut self, time: u64) {
         for _ in 0..time {
-            self.now = self.now + ms(1);
+            self.now += ms(1);
             if self.sender.poll_timeout().is_some_and(|at| at <= self.now) {
                 self.sender.on_timeout(self.now);
             }
