@@ -2,13 +2,14 @@
 
 use super::{EngineGone, OptionError, io_next_step, reason_kind};
 use crate::addr::{AddrError, DccpAddr};
+use crate::clock;
 use crate::fault::Fault;
 use crate::words::{reason_text, service_text};
 use core::time::Duration;
 use dccp_io::OpenError;
-use dccp_proto::CloseReason;
 use dccp_proto::config::bounds;
 use dccp_proto::wire::{ResetCode, ServiceCode};
+use dccp_proto::{self as proto, CloseReason};
 use std::io;
 
 /// Why [`Socket::connect`](crate::Socket::connect) failed.
@@ -119,6 +120,21 @@ pub enum ConnectError {
     /// System: there is no route, the name could not be looked up, or there is no thread for the engine.
     #[error(transparent)]
     Io(#[from] io::Error),
+}
+
+impl From<proto::ConnectError> for ConnectError {
+    /// The core's refusal on the last port that was tried.
+    fn from(error: proto::ConnectError) -> Self {
+        match error {
+            proto::ConnectError::FlowInUse | proto::ConnectError::TooManyConnections => {
+                Self::NoRoom
+            }
+            proto::ConnectError::HeldOff { until } => Self::HeldOff {
+                wait: until - clock::now(),
+            },
+            proto::ConnectError::Config(problem) => OptionError::of_core(problem).into(),
+        }
+    }
 }
 
 impl ConnectError {
