@@ -1,7 +1,7 @@
 //! The settings that a connection passes to its controllers.
 
 use super::law::LawConfig;
-use super::safeudp::SafeUdpConfig;
+use super::safeudp_config::SafeUdpConfig;
 use crate::time::{Instant, Rate};
 use core::time::Duration;
 

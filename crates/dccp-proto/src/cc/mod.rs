@@ -23,6 +23,7 @@ mod pacer;
 pub mod registry;
 pub mod rtt;
 pub mod safeudp;
+mod safeudp_config;
 pub mod slow_start;
 pub mod window;
 pub mod window_rules;

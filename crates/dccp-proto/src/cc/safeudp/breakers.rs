@@ -1,7 +1,7 @@
 //! Circuit breakers over the loss of many intervals (SafeUDP §6; RFC 8083 §4, RFC 8084 §4).
 
+use super::Profile;
 use super::codes::Cause;
-use super::config::Profile;
 use super::time_scales::TimeScales;
 use crate::number::to_f64;
 use std::collections::VecDeque;

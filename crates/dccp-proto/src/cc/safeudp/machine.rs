@@ -1,9 +1,9 @@
 //! The state machine of the control (SafeUDP §6). It has no clock: the sender calls [`Machine::step`] at the end of
 //! each measurement interval.
 
+use super::Profile;
 use super::breakers::{Breakers, Entry, LOSS_LEAST, Yardstick};
 use super::codes::{Cause, Info, Side};
-use super::config::Profile;
 use super::interval::Interval;
 use super::time_scales::{TRANSIENT, TimeScales};
 use crate::cc::ccid3::Path;

@@ -15,7 +15,6 @@ mod attribution;
 mod breakers;
 mod bucket;
 mod codes;
-mod config;
 mod interval;
 mod machine;
 mod options;
@@ -26,8 +25,8 @@ mod sender;
 mod start_up;
 mod time_scales;
 
+pub use super::safeudp_config::{Profile, SafeUdpConfig};
 pub use codes::{Cause, Info, SendCode, Side};
-pub use config::{Profile, SafeUdpConfig};
 
 use super::config::CcConfig;
 use super::{Ccid, Dependency, HcReceiver, HcSender};
