@@ -367,8 +367,13 @@ impl HcSender for Sender {
         }
         // RFC 4340 §11.7.2: a packet per round trip less for each that found no buffer.
         let no_buffer = u64::from(fb.drops.receive_buffer) + matched.host_losses;
-        self.host_limit
-            .on_feedback(now, fb.round, no_buffer, self.size, self.rtt.smoothed());
+        self.host_limit.on_feedback(
+            now,
+            fb.round,
+            no_buffer,
+            self.size.max(1.0),
+            self.rtt.smoothed(),
+        );
         let declared = self.declared() * self.rtt.seconds();
         if let Some(start) = &mut self.start_up {
             if in_network > 0 || no_buffer > 0 || fb.slow_receiver {

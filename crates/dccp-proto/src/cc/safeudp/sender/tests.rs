@@ -2,6 +2,7 @@ use super::*;
 use crate::cc::Drops;
 use crate::cc::fixtures::{START, config, feedback, ms, packets, single};
 use crate::seq::Seq;
+use proptest::prelude::*;
 
 const RTT: Duration = ms(20);
 
@@ -313,4 +314,113 @@ fn notices_are_bounded() {
         s.notify(SendCode::Blocked);
     }
     assert_eq!(s.notices.len(), NOTICES);
+}
+
+/// One thing that happens to a sender.
+#[derive(Clone, Copy, Debug)]
+enum Input {
+    Offer(usize),
+    Feedback {
+        counts: [u32; 7],
+        rtt_us: u64,
+        host_losses: u32,
+        rounds: u64,
+    },
+    Wait(u64),
+    Failed(u32),
+}
+
+fn input() -> impl Strategy<Value = Input> {
+    let few = || prop_oneof![Just(0), Just(1), 0..1000_u32];
+    let counts = [few(), few(), few(), few(), few(), few(), few()];
+    prop_oneof![
+        (0..70_000_usize).prop_map(Input::Offer),
+        (counts, 0..3_000_000_u64, any::<u32>(), 0..3_u64).prop_map(
+            |(counts, rtt_us, host_losses, rounds)| Input::Feedback {
+                counts,
+                rtt_us,
+                host_losses,
+                rounds,
+            }
+        ),
+        (0..2_000_000_000_u64).prop_map(Input::Wait),
+        any::<u32>().prop_map(Input::Failed),
+    ]
+}
+
+/// The feedback that a peer, honest or not, sends.
+fn report(s: &mut Sender, now: Instant, seq: u64, input: Input) {
+    let Input::Feedback {
+        counts: [acked, marked, lost, full, corrupt, protocol, gone],
+        rtt_us,
+        host_losses,
+        rounds,
+    } = input
+    else {
+        return;
+    };
+    let mut options = OptionWriter::new(50);
+    AckOptions {
+        receive_rate: Some(host_losses),
+        arrival_time: None,
+        host_loss_count: Some(host_losses % (1 << 24)),
+    }
+    .write(&mut options);
+    let mut fb = feedback();
+    fb.acked = packets(acked);
+    fb.marked = packets(marked);
+    fb.lost = packets(lost);
+    fb.drops = Drops {
+        protocol,
+        not_listening: gone / 999,
+        receive_buffer: full,
+        corrupt,
+    };
+    fb.congestion = (lost + marked + corrupt > 0).then_some(Seq::new(seq));
+    fb.gss = Seq::new(seq);
+    fb.round = s.events.events() + rounds;
+    fb.rtt = Some(Duration::from_micros(rtt_us));
+    fb.options = crate::wire::Options(options.as_slice());
+    s.on_feedback(now, &fb);
+}
+
+proptest! {
+    #[test]
+    fn no_report_breaks_the_sender(
+        inputs in proptest::collection::vec(input(), 1..300),
+        is_shared in any::<bool>(),
+        loss_limit in proptest::option::of(1..1_000_000_u32),
+    ) {
+        let profile = if is_shared { Profile::Shared } else { Profile::Provisioned };
+        let mut s = sender(SafeUdpConfig { profile, declared_rate: None, loss_limit });
+        let (mut now, mut seq) = (START, 0);
+        for input in inputs {
+            match input {
+                Input::Offer(len) if s.permit(now, 0) != Permit::OnFeedback => {
+                    match s.admits(now, len) {
+                        Admission::Send => {
+                            seq += 1;
+                            s.on_sent(&Run { payload_len: len, ..single(now, seq) });
+                        }
+                        Admission::Drop => {}
+                        Admission::At(at) => prop_assert!(at > now),
+                    }
+                }
+                Input::Offer(_) => {}
+                Input::Feedback { .. } => report(&mut s, now, seq, input),
+                Input::Wait(ns) => now += Duration::from_nanos(ns),
+                Input::Failed(packets) => s.on_send_failed(packets),
+            }
+            while let Some(at) = s.poll_timeout().filter(|at| *at <= now) {
+                s.on_timeout(now);
+                prop_assert!(s.poll_timeout().is_none_or(|next| next > at && next > now));
+            }
+            while s.poll_signal().is_some() {}
+            let limit = s.limit(now).filter(|_| s.size > 0.0);
+            prop_assert!(limit.is_none_or(|l| l.rate > 0.0 && l.depth.is_finite()), "{limit:?}");
+            prop_assert!(s.notices.len() <= NOTICES);
+            prop_assert!(s.packets_per_rtt().is_none_or(f64::is_finite));
+            let _ = (s.snapshot(), s.send_code(now));
+        }
+    }
 }
