@@ -207,8 +207,9 @@ pub trait HcSender: Send {
 
     /// Returns whether a datagram of `len` bytes may leave now, after [`permit`](Self::permit) has allowed a packet. The
     /// question comes before the datagram gets a sequence number, once for each run. A controller that counts
-    /// datagrams permits one packet at a time. [`on_sent`](Self::on_sent) accounts for those that leave.
-    fn admits(&mut self, _now: Instant, _len: usize) -> Admission {
+    /// datagrams permits one packet at a time. [`on_sent`](Self::on_sent) accounts for those that leave. Of datagrams that
+    /// exceed a limit those leave that the application has marked (`is_marked`).
+    fn admits(&mut self, _now: Instant, _len: usize, _is_marked: bool) -> Admission {
         Admission::Send
     }
 

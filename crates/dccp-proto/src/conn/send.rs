@@ -322,7 +322,8 @@ impl Connection {
                 return ControlFlow::Break(true);
             }
             (Waiting::Datagram(offer), Permit::Now { packets }) => {
-                match self.tx.cc.admits(now, offer.len) {
+                let is_marked = app.outbox.is_marked();
+                match self.tx.cc.admits(now, offer.len, is_marked) {
                     Admission::Send => return ControlFlow::Continue((offer, packets)),
                     Admission::Drop => {
                         app.outbox.refuse(now, offer.slot, Fate::Limited);

@@ -326,6 +326,10 @@ impl Outbox for Outgoing {
         self.queue.peek()
     }
 
+    fn is_marked(&mut self) -> bool {
+        self.queue.is_first_marked()
+    }
+
     fn expire(&mut self, now: Instant) -> Option<Instant> {
         while self.queue.expire(now) {
             self.settle();

@@ -40,13 +40,14 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    /// Whether a datagram of `len` bytes may leave. A datagram larger than the bucket needs a full one.
+    /// Whether `len` bytes may leave: those of a datagram, and what it must leave for others. More than the bucket holds
+    /// needs a full one.
     pub(crate) fn has(&self, now: Instant, len: f64, limit: Limit) -> bool {
         // Rounding of times must not refuse a datagram at the very time that `next` named.
         self.level(now, limit) + 1e-6 * len >= len.min(limit.depth)
     }
 
-    /// When a datagram of `len` bytes may leave; later than `now`.
+    /// When `len` bytes may leave; later than `now`.
     pub(crate) fn next(&self, now: Instant, len: f64, limit: Limit) -> Instant {
         let missing = len.min(limit.depth) - self.level(now, limit);
         let wait = Duration::try_from_secs_f64(missing.max(0.0) / limit.rate);

@@ -32,6 +32,10 @@ const JUDGED_LEAST: u64 = 50;
 const BATCH: u32 = 64;
 /// Datagrams dropped at one time. An application that always has more must not keep the engine busy.
 const DROPS_AT_ONCE: u32 = 1024;
+/// The part of the bucket that marked datagrams have for themselves, while they come …
+const RESERVE: f64 = 0.5;
+/// … which means: within this time.
+const MARK_MEMORY: Duration = Duration::from_secs(1);
 /// Notices that wait for the application.
 const NOTICES: usize = 16;
 /// The weight of a new packet size is one part of this.
@@ -63,6 +67,8 @@ pub(crate) struct Sender {
     /// Datagrams dropped so far, and those dropped at the last time.
     dropped: u64,
     dropped_at: (Instant, u32),
+    /// When the application last offered a marked datagram.
+    marked_at: Option<Instant>,
     was_dropped: bool,
     /// Totals of missing packets: network, sending host, receiving host, `host?`.
     attributed: [u64; 4],
@@ -101,6 +107,7 @@ impl Sender {
             receive_rate: None,
             dropped: 0,
             dropped_at: (config.now, 0),
+            marked_at: None,
             was_dropped: false,
             attributed: [0; 4],
             network_intervals: 0,
@@ -129,6 +136,16 @@ impl Sender {
         let host = self.host_limit.rate(now);
         let host = host.map(|rate| Limit::new(rate, self.size));
         [cap, start, host].into_iter().flatten().reduce(Limit::min)
+    }
+
+    /// Bytes that a datagram without a mark must leave in the bucket, because marked ones have come lately.
+    fn reserve(&self, now: Instant, limit: Limit, is_marked: bool) -> f64 {
+        let is_recent = self.marked_at.is_some_and(|at| now - at < MARK_MEMORY);
+        if is_recent && !is_marked {
+            RESERVE * limit.depth
+        } else {
+            0.0
+        }
     }
 
     /// The application offers a datagram of `len` bytes.
@@ -271,8 +288,11 @@ impl HcSender for Sender {
         }
     }
 
-    fn admits(&mut self, now: Instant, len: usize) -> Admission {
+    fn admits(&mut self, now: Instant, len: usize, is_marked: bool) -> Admission {
         let len = bytes(len);
+        if is_marked {
+            self.marked_at = Some(now);
+        }
         if self.size <= 0.0 {
             self.size = len.max(1.0);
             self.start_up = self.start_up.map(|_| StartUp::new(self.size));
@@ -281,7 +301,8 @@ impl HcSender for Sender {
             self.was_dropped = false;
             return Admission::Send;
         };
-        if self.bucket.has(now, len, limit) {
+        let needed = len + self.reserve(now, limit, is_marked);
+        if self.bucket.has(now, needed, limit) {
             self.was_dropped = false;
             return Admission::Send;
         }
@@ -290,7 +311,7 @@ impl HcSender for Sender {
             (*at, *drops) = (now, 0);
         }
         if *drops == DROPS_AT_ONCE {
-            return Admission::At(self.bucket.next(now, len, limit));
+            return Admission::At(self.bucket.next(now, needed, limit));
         }
         *drops += 1;
         self.on_input(now, len);

@@ -23,7 +23,7 @@ fn provisioned() -> Sender {
 
 /// Offers a datagram of 1000 bytes, which leaves if it is admitted.
 fn offer(s: &mut Sender, now: Instant, seq: &mut u64) -> Admission {
-    let admission = s.admits(now, 1000);
+    let admission = s.admits(now, 1000, false);
     if admission == Admission::Send {
         *seq += 1;
         s.on_sent(&Run {
@@ -290,6 +290,30 @@ fn endless_application_waits_after_a_thousand_drops() {
 }
 
 #[test]
+fn marked_datagrams_pass_before_others() {
+    // The cap is half of the input, and a third of the input is marked.
+    let mut flow = Flow::new(provisioned());
+    flow.lost_every = 20;
+    flow.run_ms(3000);
+    let mut s = flow.sender;
+    let cap = s.machine.cap().expect("enforcement");
+    let (mut passed, mut seq) = ([0, 0], flow.seq);
+    let mut now = flow.now;
+    for n in 0..900_u32 {
+        now += Duration::from_secs_f64(1000.0 / (2.0 * cap));
+        let is_marked = n.is_multiple_of(3);
+        if s.admits(now, 1000, is_marked) == Admission::Send {
+            seq += 1;
+            s.on_sent(&single(now, seq));
+            passed[usize::from(is_marked)] += 1;
+        }
+    }
+    let [others, marked] = passed;
+    assert!(marked >= 299, "{marked} {others}");
+    assert!((130..=160).contains(&others), "{marked} {others}");
+}
+
+#[test]
 fn declared_rate_is_on_the_packets_of_one_run_per_interval() {
     let mut s = sender(SafeUdpConfig {
         declared_rate: Some(8_000_000),
@@ -397,7 +421,7 @@ proptest! {
         for input in inputs {
             match input {
                 Input::Offer(len) if s.permit(now, 0) != Permit::OnFeedback => {
-                    match s.admits(now, len) {
+                    match s.admits(now, len, len % 2 == 0) {
                         Admission::Send => {
                             seq += 1;
                             s.on_sent(&Run { payload_len: len, ..single(now, seq) });
