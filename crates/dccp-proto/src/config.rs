@@ -2,6 +2,7 @@
 
 use crate::cc::law::LawConfig;
 use crate::cc::registry::Ccids;
+use crate::cc::safeudp::SafeUdpConfig;
 use crate::number::to_f64;
 use crate::time::Rate;
 use crate::wire::ServiceCode;
@@ -78,6 +79,8 @@ pub mod bounds {
     pub const EVENTS: usize = 64;
     /// Loss intervals kept by a CCID 3 sender or receiver.
     pub const LOSS_INTERVALS: usize = 9;
+    /// Peers that a circuit breaker of CCID 248 keeps from new connections.
+    pub const HELD_OFF: usize = 1024;
     /// Service Codes per listening port.
     pub const SERVICE_CODES: usize = 32;
     /// The smallest MTU in bytes that a connection works with (4340-14.1-7): that of point-to-point links tuned for short
@@ -116,6 +119,8 @@ pub struct Config {
     /// The most bits of data per second that CCIDs 3 and 4 send before the peer has reported a loss event; `None`: no bound
     /// (4340-12.3-3).
     pub max_rate: Option<u64>,
+    /// The settings of CCID 248 for the data that this end sends.
+    pub safe_udp: SafeUdpConfig,
     /// A fixed Ack Ratio for the data that this end sends; `None`: CCID 2 chooses.
     pub ack_ratio: Option<u16>,
     /// Send 24-bit sequence numbers where the peer allows it (RFC 4340 §7.6).
@@ -183,6 +188,7 @@ impl Default for Config {
             law: LawConfig::default(),
             max_window: None,
             max_rate: None,
+            safe_udp: SafeUdpConfig::default(),
             ack_ratio: None,
             short_seqnos: false,
             send_cscov: 0,
@@ -246,6 +252,16 @@ impl Config {
         }
         if self.max_rate == Some(0) {
             return Err("the largest rate must be at least 1 bit/s");
+        }
+        if self.safe_udp.declared_rate == Some(0) {
+            return Err("the declared rate must be at least 1 bit/s");
+        }
+        if self
+            .safe_udp
+            .loss_limit
+            .is_some_and(|ppm| !(1..=1_000_000).contains(&ppm))
+        {
+            return Err("the loss limit must be from 1 to 1000000 packets per million");
         }
         if self.send_cscov > 15 || self.min_cscov > 15 {
             return Err("checksum coverage must be from 0 to 15");

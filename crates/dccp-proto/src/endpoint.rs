@@ -1,8 +1,10 @@
 //! One local address: finds the connection of a packet, listens, answers packets of unknown flows (RFC
 //! 4340 §8.5, steps 1 to 3), and schedules its connections.
 
+mod accept;
 mod cookie_issue;
 mod cookie_keys;
+mod hold_off;
 mod listener;
 mod prefix_limit;
 mod schedule;
@@ -17,6 +19,7 @@ mod tests;
 pub use table::ConnId;
 
 use crate::batch::Batch;
+use crate::cc::safeudp;
 use crate::config::Config;
 use crate::conn::stats::{DropReason, Stats};
 use crate::conn::{App, Birth, Connection, Role, State};
@@ -28,6 +31,7 @@ use crate::time::Instant;
 use crate::wire::{Datagram, Ecn, Kind, Packet, ResetCode, ServiceCode};
 use cookie_keys::CookieKeys;
 use core::iter::once;
+use hold_off::HoldOff;
 use listener::Listeners;
 use prefix_limit::PrefixLimit;
 use schedule::Schedule;
@@ -92,6 +96,9 @@ pub struct Endpoint {
     stateless: Stateless,
     cookie_keys: CookieKeys,
     prefix_limit: PrefixLimit,
+    hold_off: HoldOff,
+    /// Packets that this host has dropped below DCCP.
+    host_losses: u64,
     schedule: Schedule,
     events: VecDeque<(ConnId, Event)>,
     /// The connection whose end was polled last.
@@ -113,6 +120,8 @@ impl Endpoint {
             stateless: Stateless::default(),
             cookie_keys: CookieKeys::new(),
             prefix_limit: PrefixLimit::default(),
+            hold_off: HoldOff::default(),
+            host_losses: 0,
             schedule: Schedule::default(),
             events: VecDeque::new(),
             closed: None,
@@ -193,6 +202,9 @@ impl Endpoint {
         if self.table.is_full() {
             return Err(ConnectError::TooManyConnections);
         }
+        if let Some(until) = self.held_off(now, &flow, &config) {
+            return Err(ConnectError::HeldOff { until });
+        }
         let iss = self.initial_seq(now, &flow, &config);
         Ok(Birth {
             now,
@@ -203,6 +215,13 @@ impl Endpoint {
             iss,
             audit_seed: stateless::audit_seed(&*self.hash, now, &flow),
         })
+    }
+
+    /// Until when a breaker keeps connections with these settings from the peer. It is the peer's address that counts: another
+    /// port is no other path.
+    fn held_off(&self, now: Instant, flow: &Flow, config: &Config) -> Option<Instant> {
+        let until = self.hold_off.until(now, flow.path.remote)?;
+        config.tx_ccids.contains(&safeudp::NUMBER).then_some(until)
     }
 
     /// 4340-7.2-1, 4340-7.2-2, 4340-7.3-1, 4340-18-1: a keyed hash of the flow, moved on by a clock that is
@@ -303,6 +322,7 @@ impl Endpoint {
             }
             conn.respond_to_invited(now, packet.seq);
         }
+        conn.on_host_losses(self.host_losses);
         let (mut is_given, mut next) = (false, None);
         queues.with_app(id, &mut |app| {
             if !core::mem::replace(&mut is_given, true) {
@@ -325,90 +345,6 @@ impl Endpoint {
         }
     }
 
-    /// Steps 2 and 3: a packet of no connection (4340-8.5-2, 4340-8.5-3, AMB-1). Returns the connection that it makes.
-    fn handle_stranger(&mut self, now: Instant, flow: Flow, packet: &Packet<'_>) -> Option<ConnId> {
-        if matches!(packet.kind, Kind::Listen { .. }) {
-            // 5596-2.2.2-5
-            self.stats.drops.count(DropReason::UnwantedListen);
-            return None;
-        }
-        let is_resting = self.time_wait.holds(now, &flow);
-        let port = flow.local_port;
-        let code = match packet.kind {
-            _ if is_resting => ResetCode::NO_CONNECTION,
-            Kind::Request { service } => match self.listeners.check(port, service) {
-                Ok(()) => return self.accept(now, flow, packet, service),
-                Err(code) => code,
-            },
-            _ if self.listeners.is_open(port) => match self.redeem_cookie(now, &flow, packet) {
-                Ok(Some(conn)) => return Some(self.welcome(conn)),
-                Ok(None) => ResetCode::NO_CONNECTION,
-                Err(code) => code,
-            },
-            _ => ResetCode::NO_CONNECTION,
-        };
-        self.stats.drops.count(match code {
-            _ if is_resting => DropReason::TimeWait,
-            ResetCode::BAD_SERVICE_CODE => DropReason::BadServiceCode,
-            ResetCode::BAD_INIT_COOKIE => DropReason::BadInitCookie,
-            _ => DropReason::NoConnection,
-        });
-        self.answer_with_reset(now, &flow.path, packet, code);
-        None
-    }
-
-    /// Step 3: a Request that a listener takes.
-    fn accept(
-        &mut self,
-        now: Instant,
-        flow: Flow,
-        packet: &Packet<'_>,
-        service: ServiceCode,
-    ) -> Option<ConnId> {
-        if !self.may_respond(now, &flow.path, packet) {
-            return None;
-        }
-        if self.listeners.is_flooded(flow.local_port) || self.table.is_full() {
-            self.offer_cookie(now, &flow, packet, service);
-            return None;
-        }
-        let conn = self.new_server(now, flow, service, packet.seq, None);
-        let id = self.welcome(conn);
-        self.listeners.on_half_open(flow.local_port, id);
-        Some(id)
-    }
-
-    fn new_server(
-        &self,
-        now: Instant,
-        flow: Flow,
-        service: ServiceCode,
-        isr: Seq,
-        iss: Option<Seq>,
-    ) -> Connection {
-        let config = self.listeners.config(flow.local_port);
-        let iss = iss.unwrap_or_else(|| self.initial_seq(now, &flow, &config));
-        let mut conn = Connection::server(Birth {
-            now,
-            flow,
-            role: Role::Server,
-            config,
-            service,
-            iss,
-            audit_seed: stateless::audit_seed(&*self.hash, now, &flow),
-        });
-        conn.begin_receiving(isr);
-        conn
-    }
-
-    fn welcome(&mut self, conn: Connection) -> ConnId {
-        let (port, service) = (conn.flow().local_port, conn.service());
-        let id = self.table.insert(conn);
-        self.events
-            .push_back((id, Event::Accepted { port, service }));
-        id
-    }
-
     /// Takes an ICMP error about a packet of ours (4340-14.1-3, 6773-3.6-1).
     pub fn handle_icmp(&mut self, now: Instant, error: &IcmpError<'_>, queues: &mut dyn Queues) {
         let Some(id) = self.table.find_quoted(error) else {
@@ -428,7 +364,22 @@ impl Endpoint {
             if let Some(conn) = self.table.get_mut(id) {
                 queues.with_app(id, &mut |app| conn.handle_timeout(now, app));
                 self.schedule.wake(id);
+                self.serve_busy(now, id);
             }
+        }
+    }
+
+    /// Takes the events of a connection and arms its timer, although its outputs are not drained. Where the host limits the
+    /// sender, they are not drained for long.
+    fn serve_busy(&mut self, now: Instant, id: ConnId) {
+        let Some(conn) = self.table.get_mut(id).filter(|c| c.state() == State::Open) else {
+            return;
+        };
+        while let Some(event) = conn.poll_event() {
+            self.events.push_back((id, event));
+        }
+        if let Some((at, _)) = conn.poll_timeout().filter(|(at, _)| *at > now) {
+            self.schedule.arm(id, at);
         }
     }
 
@@ -460,6 +411,27 @@ impl Endpoint {
         if let Some(conn) = self.table.get_mut(id) {
             queues.with_app(id, &mut |app| conn.turn_away(now, app));
             self.schedule.wake(id);
+        }
+    }
+
+    /// Sets the total number of packets that this host has dropped before they came here: in the ring of the interface, the
+    /// backlog of the processor, the buffer of the socket. CCID 248 reports it to peers.
+    pub fn on_host_losses(&mut self, total: u64) {
+        self.host_losses = total;
+    }
+
+    /// This host failed to send a packet that [`poll_transmit`](Self::poll_transmit) gave: `datagram`, from its DCCP header on.
+    pub fn on_send_failed(&mut self, path: &Path, datagram: &[u8]) {
+        if let [a, b, c, d, ..] = *datagram {
+            let flow = Flow {
+                path: *path,
+                local_port: u16::from_be_bytes([a, b]),
+                remote_port: u16::from_be_bytes([c, d]),
+            };
+            let conn = self.table.find(&flow).and_then(|id| self.table.get_mut(id));
+            if let Some(conn) = conn {
+                conn.on_send_failed();
+            }
         }
     }
 
@@ -551,6 +523,9 @@ impl Endpoint {
             return;
         };
         self.listeners.on_settled(conn.flow().local_port, id);
+        if let Some(until) = conn.hold_off() {
+            self.hold_off.add(now, conn.flow().path.remote, until);
+        }
         if conn.state() == State::TimeWait {
             // 4340-8.3-2
             self.time_wait.sweep(now);

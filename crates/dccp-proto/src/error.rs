@@ -1,6 +1,7 @@
 //! Errors for the caller. Packets never cause one: bad packets are counted in
 //! [`stats`](crate::conn::stats).
 
+use crate::time::Instant;
 use core::fmt;
 
 /// Why [`Endpoint::connect`](crate::Endpoint::connect) failed.
@@ -10,6 +11,11 @@ pub enum ConnectError {
     FlowInUse,
     /// The endpoint has as many connections as it may have.
     TooManyConnections,
+    /// A circuit breaker of CCID 248 ended a connection to this peer, and the time of its hold is not over.
+    HeldOff {
+        /// When a connection may begin.
+        until: Instant,
+    },
     /// The configuration contradicts itself; the text says how.
     Config(&'static str),
 }
@@ -19,6 +25,9 @@ impl fmt::Display for ConnectError {
         match self {
             Self::FlowInUse => f.write_str("a connection with these addresses and ports exists"),
             Self::TooManyConnections => f.write_str("too many connections"),
+            Self::HeldOff { .. } => f.write_str(
+                "a circuit breaker ended a connection to this peer, and its hold is not over",
+            ),
             Self::Config(why) => f.write_str(why),
         }
     }

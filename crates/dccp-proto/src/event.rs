@@ -1,5 +1,6 @@
 //! Events of a connection for its application.
 
+use crate::cc::safeudp::SendCode;
 use crate::wire::{ResetCode, ServiceCode};
 use core::time::Duration;
 
@@ -51,6 +52,8 @@ pub enum Event {
     /// The peer reported a packet as received that never left (4340-12.3-2). It counts as congestion; if it happens again,
     /// the connection ends with `Aborted(ResetCode::AGGRESSION_PENALTY)`.
     Misreport,
+    /// A notice of CCID 248: advice, enforcement or the trip of a circuit breaker.
+    SafeUdp(SendCode),
     /// The application's source of datagrams panicked and was removed.
     SourcePanicked,
     /// The connection is over.

@@ -175,6 +175,12 @@ pub trait Outbox {
         None
     }
 
+    /// Whether the datagram that [`peek`](Self::peek) offered has a priority above 0. A controller that drops its input
+    /// drops others first.
+    fn is_marked(&mut self) -> bool {
+        false
+    }
+
     /// Waiting bytes, as far as known.
     fn backlog(&mut self) -> u64 {
         0

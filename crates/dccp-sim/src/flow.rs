@@ -24,8 +24,8 @@ pub struct FlowSample {
     pub sent_bytes: u64,
     /// Data packets sent a second time or more often.
     pub retransmitted: u64,
-    /// Datagrams that this end's application made and that were dropped unsent: they found no room, became too old or
-    /// were too big.
+    /// Datagrams that this end's application made and that were dropped unsent: they found no room, became too old,
+    /// were too big, or exceeded the rate that the congestion control enforces.
     pub dropped: u64,
     /// Data packets that the peer reported as received, each once.
     pub delivered: u64,

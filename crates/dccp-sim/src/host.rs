@@ -23,6 +23,7 @@ use app::Running;
 use core::net::SocketAddr;
 use core::time::Duration;
 use dccp_proto::batch::Batch;
+use dccp_proto::cc::safeudp::SendCode;
 use dccp_proto::conn::ConnSnapshot;
 use dccp_proto::conn::stats::Stats;
 use dccp_proto::path::{Flow, Path};
@@ -265,6 +266,9 @@ impl Host {
             }
             if let Some((&path, ecn)) = self.batch.destination() {
                 for datagram in self.batch.datagrams() {
+                    if context.drops_at_interface() {
+                        self.endpoint.on_send_failed(&path, datagram.bytes);
+                    }
                     context.send(&Departure {
                         path,
                         ecn,
@@ -298,6 +302,9 @@ impl Host {
                     }
                 }
                 Event::Mps(mps) => running.set_mps(*mps),
+                Event::SafeUdp(SendCode::Congestion {
+                    advised_bits_per_s, ..
+                }) => running.advise(now, *advised_bits_per_s),
                 Event::PeerClosed if running.closes_after_peer() => {
                     self.endpoint.close(now, id, &mut self.apps);
                 }
@@ -364,6 +371,7 @@ impl Host {
         match frame.content {
             Content::Dccp => {
                 let (ecn, datagram) = (frame.ecn, frame.datagram());
+                self.endpoint.on_host_losses(context.host_losses());
                 self.endpoint
                     .handle_datagram(now, &path, ecn, &datagram, &mut self.apps);
             }

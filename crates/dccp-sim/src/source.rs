@@ -228,6 +228,8 @@ pub struct App {
     pub reading: Reading,
     /// In DCCP: reports Slow Receiver while at least half of its receive buffer is full (RFC 4340 §11.6).
     pub slow_receiver: bool,
+    /// In DCCP with CCID 248: a source at a constant rate lowers it to the rate that is advised. It does not raise it again.
+    pub obeys: bool,
     /// Keeps what it receives, for tests that look at the bytes.
     pub keeps: bool,
     /// The random numbers of its source. Give each flow the stream of its name, so that adding a flow does not
@@ -249,6 +251,7 @@ impl Default for App {
             receive_buffer: 1000,
             reading: Reading::AtOnce,
             slow_receiver: false,
+            obeys: false,
             keeps: false,
             random: Seed(0).stream("application"),
         }

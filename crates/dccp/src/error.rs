@@ -49,6 +49,11 @@ impl OptionError {
         }
     }
 
+    /// The core's objection to options that passed the checks here.
+    pub(crate) fn of_core(problem: &str) -> Self {
+        Self::new("configure", problem)
+    }
+
     /// Always [`Fault::Caller`].
     pub fn fault(&self) -> Fault {
         Fault::Caller

@@ -133,6 +133,8 @@ pub use dccp_proto::cc::Snapshot as ControllerSnapshot;
 #[doc(inline)]
 pub use dccp_proto::cc::law::{self, LawConfig};
 #[doc(inline)]
+pub use dccp_proto::cc::safeudp;
+#[doc(inline)]
 pub use dccp_proto::conn::stats::Stats as ProtocolStats;
 #[doc(inline)]
 pub use dccp_proto::conn::{ConnSnapshot, State as ConnState};

@@ -11,6 +11,7 @@ use dccp_proto::Config;
 use dccp_proto::cc::Ccid;
 use dccp_proto::cc::law::LawConfig;
 use dccp_proto::cc::registry::Ccids;
+use dccp_proto::cc::safeudp::SafeUdpConfig;
 use dccp_proto::config::bounds;
 use dccp_proto::queue::WhenFull;
 use dccp_proto::wire::ServiceCode;
@@ -244,6 +245,12 @@ impl Options {
     /// events, and one that hides them would get any rate. Lift the bound for peers that you trust on fast paths.
     pub fn max_rate(mut self, bits_per_s: Option<u64>) -> Self {
         self.config.max_rate = bits_per_s;
+        self
+    }
+
+    /// The network that CCID 248 may assume, and the application's rate and limit of loss.
+    pub fn safe_udp(mut self, settings: SafeUdpConfig) -> Self {
+        self.config.safe_udp = settings;
         self
     }
 

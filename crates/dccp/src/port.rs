@@ -204,8 +204,7 @@ impl Port {
                     return Ok(self.opened(conn, flow));
                 }
                 Err(proto::ConnectError::FlowInUse) => {}
-                Err(proto::ConnectError::TooManyConnections) => return Err(ConnectError::NoRoom),
-                Err(proto::ConnectError::Config(problem)) => return Err(wrong(problem).into()),
+                Err(error) => return Err(error.into()),
             }
         }
         Err(ConnectError::NoRoom)
@@ -252,7 +251,7 @@ impl Port {
             .listen(*dccp_port, services, config.clone())
             .map_err(|e| match e {
                 ListenError::ServiceCodeInUse => in_use(),
-                other => wrong(&other.to_string()).into(),
+                other => OptionError::of_core(&other.to_string()).into(),
             })?;
         self.links.buffers = incoming.buffers;
         self.msl = self.msl.max(config.msl);
@@ -413,6 +412,7 @@ impl Port {
 
     fn read(&mut self, now: Instant, poller: &mut Poller, buffer: &mut RecvBuffer) {
         let (endpoint, links) = (&mut self.endpoint, &mut self.links);
+        endpoint.on_host_losses(self.carriage.counters().recv_overflowed.unwrap_or(0));
         self.is_readable = self.carriage.recv(now, poller, buffer, &mut |mut r| {
             endpoint.handle_train(now, &r.path, r.ecn, &mut r.datagrams, links);
         });
@@ -590,9 +590,4 @@ fn claim(carrier: &Carrier, port: u16) -> io::Result<Option<PortClaim>> {
         Err(e) if e.kind() == io::ErrorKind::AddrInUse => Ok(None),
         Err(e) => Err(e),
     }
-}
-
-/// The core's objection to options that passed the checks here.
-fn wrong(problem: &str) -> OptionError {
-    OptionError::new("configure", problem)
 }

@@ -392,6 +392,10 @@ impl Outbox for SendBuffer {
         None
     }
 
+    fn is_marked(&mut self) -> bool {
+        self.queue.is_first_marked()
+    }
+
     /// Frees the room of late datagrams and reports their fate, up to the turn's budget.
     fn expire(&mut self, now: Instant) -> Option<Instant> {
         self.armed = None;

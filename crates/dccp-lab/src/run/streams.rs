@@ -5,7 +5,7 @@ use super::stage::{self, State, add_known};
 use crate::scenario::plan::{Alteration, Flow, Machine, Network, Run, Transport};
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
-use dccp_proto::cc::Snapshot;
+use dccp_proto::cc::{Snapshot, safeudp};
 use dccp_proto::conn::stats::Stats;
 use dccp_proto::path::{Encap, Flow as Ports, Path};
 use dccp_proto::time::nanos;
@@ -445,7 +445,7 @@ fn set_changes(world: &mut World, network: &Network, links: &[(LinkId, LinkId)])
 /// only, with UDP nothing.
 fn reports_fates(transport: &Transport) -> bool {
     match transport {
-        Transport::Dccp(config) => config.tx_ccids == [2],
+        Transport::Dccp(config) => matches!(*config.tx_ccids, [2 | safeudp::NUMBER]),
         Transport::Tcp(_) => true,
         Transport::Udp => false,
     }

@@ -1,7 +1,7 @@
 //! `[[flow]]`: the ends of a flow, what carries it, and when.
 
 use super::document::{Item, refuse};
-use super::keys::{Counted, DataChecksum, FlowKeys, FlowKind};
+use super::keys::{Counted, DataChecksum, FlowKeys, FlowKind, SafeUdpProfile};
 use super::nodes;
 use super::numbers::Whole;
 use super::plan::{Coverage, Flow, Kind, Transport};
@@ -13,6 +13,7 @@ use dccp_cli::law::{Laws, NamedLaw};
 use dccp_historic::Inputs;
 use dccp_proto::Config;
 use dccp_proto::cc::registry::Ccids;
+use dccp_proto::cc::safeudp::{self, Profile, SafeUdpConfig};
 use dccp_sim::source::{App, Reading};
 use dccp_sim::{Seed, tcp};
 
@@ -33,6 +34,9 @@ const OF_WINDOWS: &[&str] = &[
 /// Settings of CCID 3.
 const OF_CCID_3: &[&str] = &["tfrc", "ecn"];
 
+/// Settings of CCID 248.
+const OF_SAFE_UDP: &[&str] = &["profile", "obeys", "ecn"];
+
 /// Settings of every flow over DCCP.
 const OF_DATAGRAMS: &[&str] = &[
     "read_rate",
@@ -43,7 +47,7 @@ const OF_DATAGRAMS: &[&str] = &[
 ];
 
 /// The settings of transports.
-const OF_TRANSPORTS: &[&[&str]] = &[OF_WINDOWS, OF_CCID_3, OF_DATAGRAMS];
+const OF_TRANSPORTS: &[&[&str]] = &[OF_WINDOWS, OF_CCID_3, OF_SAFE_UDP, OF_DATAGRAMS];
 
 /// Whether one of the lists has this key.
 fn have(lists: &[&[&str]], key: &str) -> bool {
@@ -60,6 +64,7 @@ impl Carrier {
             Self::Dccp(2) => &[OF_WINDOWS, OF_DATAGRAMS],
             Self::Tcp => &[OF_WINDOWS],
             Self::Dccp(3) => &[OF_CCID_3, OF_DATAGRAMS],
+            Self::Dccp(safeudp::NUMBER) => &[OF_SAFE_UDP, OF_DATAGRAMS],
             Self::Dccp(_) => &[&["ecn"], OF_DATAGRAMS],
             Self::Udp => &[],
         };
@@ -97,12 +102,14 @@ pub(crate) fn check(keys: &At<FlowKeys>, table: &Item<'_>, mistakes: &mut Mistak
         let is_of_buffer = |key: &str| KEYS_OF_BUFFERS.contains(&key);
         refuse(table, "a flow without read_rate", is_of_buffer, mistakes);
     }
-    if let (FlowKind::Bulk, Carrier::Udp, Some(name)) = (kind, carrier, &keys.transport) {
-        let what = "nothing limits a bulk flow over UDP";
+    if let (FlowKind::Bulk, Carrier::Udp | Carrier::Dccp(safeudp::NUMBER), Some(name)) =
+        (kind, carrier, &keys.transport)
+    {
+        let what = format!("nothing limits a bulk flow over {carrier}");
         mistakes.add(Mistake::new(
             &name.place,
             what,
-            "write kind = \"udp\" and a shape",
+            "write kind = \"cbr\" and a rate",
         ));
     }
 }
@@ -136,6 +143,7 @@ pub(crate) fn flow(
     let random = seed.stream(&format!("flow {id} traffic"));
     let mut traffic = traffic(keys, random)?;
     set_reading(keys, &mut traffic.receiver);
+    traffic.sender.obeys = keys.obeys.unwrap_or(false);
     check_stamps(keys, &traffic)?;
     let law = law(keys, laws)?;
     let law_text = law.as_ref().map(NamedLaw::to_string);
@@ -253,6 +261,13 @@ fn dccp(keys: &FlowKeys, ccid: u8, law: Option<NamedLaw>, size: usize) -> Result
         rx_ccids: vec![ccid],
         ccids: ccids.unwrap_or_default(),
         ecn: keys.ecn.unwrap_or(default.ecn),
+        safe_udp: SafeUdpConfig {
+            profile: match keys.profile {
+                Some(SafeUdpProfile::Provisioned) => Profile::Provisioned,
+                Some(SafeUdpProfile::Shared) | None => Profile::Shared,
+            },
+            ..default.safe_udp
+        },
         law: inputs(keys).of(law.map_or(default.law, |law| law.config)),
         max_window: window.transpose()?,
         ack_ratio: keys.ack_ratio.map(Whole::to),

@@ -9,7 +9,7 @@ mod variables;
 
 pub(crate) use bench::{BenchKeys, BenchKind};
 pub(crate) use expect::{AssertKeys, FigureKeys, PublishedKeys};
-pub(crate) use flow::{Counted, DataChecksum, FlowKeys, FlowKind, LateChoice};
+pub(crate) use flow::{Counted, DataChecksum, FlowKeys, FlowKind, LateChoice, SafeUdpProfile};
 pub(crate) use trace::{PresetName, Trace, TraceKeys};
 pub(crate) use variables::{DefineKeys, DrawKeys, QuickKeys};
 

@@ -57,7 +57,8 @@ impl FlowKind {
     pub(crate) const fn keys(self) -> &'static [&'static str] {
         match self {
             Self::Bulk => &["amount"],
-            Self::Cbr | Self::Poisson => &["rate", "important", "ring", "late_choice"],
+            Self::Cbr => &["rate", "important", "ring", "late_choice", "obeys"],
+            Self::Poisson => &["rate", "important", "ring", "late_choice"],
             Self::Udp | Self::Sine => &["shape"],
             Self::OnOff | Self::Exponential => &["rate", "on", "off"],
             Self::Pareto => &["rate", "on", "off", "pareto_shape"],

@@ -9,6 +9,7 @@ use core::time::Duration;
 use dccp_cli::quantity::{self, QuantityError};
 use dccp_proto::Rate;
 use dccp_proto::cc::registry::Ccids;
+use dccp_proto::cc::safeudp;
 use dccp_proto::config::bounds::MTU_LEAST;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Visitor};
@@ -499,6 +500,7 @@ pub(crate) enum Transport {
 impl fmt::Display for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Dccp(safeudp::NUMBER) => f.write_str("dccp/safeudp"),
             Self::Dccp(ccid) => write!(f, "dccp/ccid{ccid}"),
             Self::Tcp => f.write_str("tcp"),
             Self::Udp => f.write_str("udp"),
@@ -507,7 +509,7 @@ impl fmt::Display for Transport {
 }
 
 impl FromText for Transport {
-    const FORM: &'static str = "dccp/ccid2, dccp/ccid3, dccp/ccid4, tcp, udp";
+    const FORM: &'static str = "dccp/ccid2, dccp/ccid3, dccp/ccid4, dccp/safeudp, tcp, udp";
 
     fn from_text(text: &str) -> Result<Self, Wrong> {
         let ccids = Ccids::default();
@@ -516,6 +518,9 @@ impl FromText for Transport {
         let names: Vec<String> = all.iter().map(Self::to_string).collect();
         if let Some(n) = names.iter().position(|name| name == text) {
             return Ok(all[n]);
+        }
+        if text == "dccp/ccid248" {
+            return Ok(Self::Dccp(safeudp::NUMBER));
         }
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let next = crate::mistake::suggestion(text, &names);

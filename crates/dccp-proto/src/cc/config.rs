@@ -1,6 +1,7 @@
 //! The settings that a connection passes to its controllers.
 
 use super::law::LawConfig;
+use super::safeudp_config::SafeUdpConfig;
 use crate::time::{Instant, Rate};
 use core::time::Duration;
 
@@ -22,6 +23,8 @@ pub struct CcConfig {
     pub max_window: u32,
     /// The most that CCIDs 3 and 4 send before the peer has reported a loss event; `None`: no bound.
     pub max_rate: Option<Rate>,
+    /// The settings of CCID 248.
+    pub safe_udp: SafeUdpConfig,
     /// Spread packets over the round trip (`docs/design.md`, decision 8b).
     pub is_paced: bool,
     /// The Ack Ratio that the application fixed; `None`: the controller chooses.

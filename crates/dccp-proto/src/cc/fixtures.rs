@@ -6,6 +6,7 @@ use super::delivery::{DeliveryRate, Stamp};
 use super::law::LawConfig;
 pub(crate) use super::law::testing::{START, at, ms};
 use super::registry::Ccids;
+use super::safeudp::SafeUdpConfig;
 use super::{
     AckDue, Arrival, Count, Drops, Feedback, HcReceiver, HcSender, OutgoingAck, Permit, Run, Signal,
 };
@@ -29,6 +30,7 @@ pub(crate) fn config() -> CcConfig {
         initial_window: None,
         max_window: u32::MAX,
         max_rate: None,
+        safe_udp: SafeUdpConfig::default(),
         is_paced: false,
         ack_ratio: None,
         is_strict: false,

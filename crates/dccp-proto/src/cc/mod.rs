@@ -22,11 +22,14 @@ pub mod one_way;
 mod pacer;
 pub mod registry;
 pub mod rtt;
+pub mod safeudp;
+mod safeudp_config;
 pub mod slow_start;
 pub mod window;
 pub mod window_rules;
 
 pub use ccid::{Ccid, Dependency};
+use safeudp::SendCode;
 
 use crate::seq::Seq;
 use crate::time::{Instant, Rate};
@@ -45,6 +48,17 @@ pub enum Permit {
     At(Instant),
     /// The next one may leave after feedback or a timeout.
     OnFeedback,
+}
+
+/// Whether a datagram may leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Admission {
+    /// It may leave now.
+    Send,
+    /// It is dropped, and the application gets the fate [`Limited`](crate::queue::Fate::Limited).
+    Drop,
+    /// The question is to be asked again at this time, later than now.
+    At(Instant),
 }
 
 /// A run: data packets of one length that left at the same time, with consecutive numbers and one CCVal.
@@ -191,6 +205,32 @@ pub trait HcSender: Send {
     /// back while three quarters of the Sequence Window are not acknowledged (4340-7.5.2-3).
     fn permit(&self, now: Instant, pipe: u32) -> Permit;
 
+    /// Returns whether a datagram of `len` bytes may leave now, after [`permit`](Self::permit) has allowed a packet. The
+    /// question comes before the datagram gets a sequence number, once for each run. A controller that counts
+    /// datagrams permits one packet at a time. [`on_sent`](Self::on_sent) accounts for those that leave. Of datagrams that
+    /// exceed a limit those leave that the application has marked (`is_marked`).
+    fn admits(&mut self, _now: Instant, _len: usize, _is_marked: bool) -> Admission {
+        Admission::Send
+    }
+
+    /// Takes the number of packets that this host failed to send, although they have sequence numbers.
+    fn on_send_failed(&mut self, _packets: u32) {}
+
+    /// Returns the next notice for the application, until there is none.
+    fn poll_notice(&mut self) -> Option<SendCode> {
+        None
+    }
+
+    /// Returns the result of a send at this time, from a controller that reports it.
+    fn send_code(&self, _now: Instant) -> Option<SendCode> {
+        None
+    }
+
+    /// Returns the time before which no new connection to the peer may begin, after a circuit breaker has ended this one.
+    fn hold_off(&self) -> Option<Instant> {
+        None
+    }
+
     /// Returns how many bytes of options [`prepare`](Self::prepare) would add now.
     fn data_options_len(&self) -> usize {
         0
@@ -216,6 +256,12 @@ pub trait HcSender: Send {
     /// Handles the time of [`poll_timeout`](Self::poll_timeout). Returns true if all packets in flight count as lost from
     /// now on, as after CCID 2's RTO.
     fn on_timeout(&mut self, now: Instant) -> bool;
+
+    /// Returns whether the time of [`poll_timeout`](Self::poll_timeout) means that feedback is overdue. Otherwise it ends a
+    /// measurement, which no counter of timeouts counts.
+    fn is_overdue(&self, _now: Instant) -> bool {
+        true
+    }
 
     /// Returns the next request to the connection, until there is none.
     fn poll_signal(&mut self) -> Option<Signal>;
@@ -315,6 +361,10 @@ pub trait HcReceiver: Send {
     fn wants_elapsed_time(&self) -> bool {
         false
     }
+
+    /// Takes the total number of packets that this host has dropped before DCCP could process them. It covers all
+    /// connections. The call comes before each packet.
+    fn on_host_losses(&mut self, _total: u64) {}
 
     /// The peer has sent nothing after `newest`: a later packet that [`on_packet`](Self::on_packet) took was forged.
     fn on_rollback(&mut self, _newest: Seq) {}

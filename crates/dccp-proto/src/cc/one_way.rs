@@ -43,10 +43,15 @@ impl Newest {
         before
     }
 
+    /// When packet `ack` arrived, if it is the newest.
+    pub(crate) fn arrival(&self, ack: Seq) -> Option<Instant> {
+        self.0.filter(|(seq, _)| *seq == ack).map(|(_, at)| at)
+    }
+
     /// Adds the option to an acknowledgement of `ack`, if that is the newest packet and there is
     /// room: nothing depends on it.
     pub(crate) fn push(&self, ack: Seq, options: &mut OptionWriter) {
-        if let Some((_, at)) = self.0.filter(|(seq, _)| *seq == ack) {
+        if let Some(at) = self.arrival(ack) {
             let [_, time @ ..] = at.timestamp().to_be_bytes();
             let _ = options.push_raw(ARRIVAL_TIME, &time);
         }

@@ -2,10 +2,10 @@
 //!
 //! To add a CCID of your own, implement [`Ccid`] and put it into that list with [`Ccids::with`].
 
-use super::{Ccid, ccid2, ccid3, ccid4};
+use super::{Ccid, ccid2, ccid3, ccid4, safeudp};
 use std::sync::{Arc, LazyLock};
 
-/// The CCIDs that a connection can negotiate. The default holds those that are built in: 2, 3 and 4.
+/// The CCIDs that a connection can negotiate. The default holds those that are built in: 2, 3, 4 and 248.
 #[derive(Clone, Debug)]
 pub struct Ccids(Arc<[Arc<dyn Ccid>]>);
 
@@ -46,6 +46,7 @@ impl Default for Ccids {
                 Arc::new(ccid2::Ccid2),
                 Arc::new(ccid3::Ccid3),
                 Arc::new(ccid4::Ccid4),
+                Arc::new(safeudp::SafeUdp),
             ]))
         });
         BUILT_IN.clone()
@@ -97,6 +98,7 @@ mod tests {
         assert_eq!(name(2), Some("tcp-like"));
         assert_eq!(name(3), Some("tfrc"));
         assert_eq!(name(4), Some("tfrc-sp"));
+        assert_eq!(name(248), Some("safeudp"));
         assert_eq!(name(5), None);
         assert_eq!(ccids.first_of(&[9, 4, 3]).number(), 4);
         assert_eq!(ccids.first_of(&[9]).number(), 2);
@@ -106,10 +108,10 @@ mod tests {
     fn own_ccid_is_added_or_replaces_one() {
         let default = Ccids::default();
         let added = default.with(Own(1)).with(Own(249));
-        assert!(added.iter().map(Ccid::number).eq([1, 2, 3, 4, 249]));
+        assert!(added.iter().map(Ccid::number).eq([1, 2, 3, 4, 248, 249]));
         assert_ne!(added, default);
         let replaced = default.with(Own(3));
-        assert!(replaced.iter().map(Ccid::number).eq([2, 3, 4]));
+        assert!(replaced.iter().map(Ccid::number).eq([2, 3, 4, 248]));
         assert_eq!(replaced.find(3).map(Ccid::name), Some("own"));
         assert_ne!(replaced, default);
         assert_eq!(default, Ccids::default());

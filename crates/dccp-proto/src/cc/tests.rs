@@ -388,7 +388,10 @@ fn every_ccid_has_an_answer_to_what_its_profile_must_name() {
         ("data dropped", |net| net.drops.receive_buffer = 1),
         ("slow receiver", |net| net.is_receiver_slow = true),
     ];
-    for (ccid, name) in Ccids::default().iter().map(|c| (c.number(), c.name())) {
+    // CCID 248 answers by dropping its input: `sender/tests.rs` in its folder.
+    let ccids = Ccids::default();
+    let others = ccids.iter().filter(|c| c.number() != safeudp::NUMBER);
+    for (ccid, name) in others.map(|c| (c.number(), c.name())) {
         assert!(!name.is_empty());
         let mut net = half_a_second(ccid, |_| {});
         let sent = net.log.len();

@@ -8,6 +8,7 @@ use crate::cc::config::CcConfig;
 use crate::cc::registry::Ccids;
 use crate::cc::{Ccid, Dependency};
 use crate::config::Config;
+use crate::event::Event;
 use crate::time::Instant;
 use crate::wire::features::{Feature, Reconciliation};
 use crate::wire::{Ecn, Opt, ResetCode};
@@ -196,6 +197,7 @@ impl Connection {
             initial_window: None,
             max_window: self.config.max_window.unwrap_or(u32::MAX),
             max_rate: self.config.max_rate(),
+            safe_udp: self.config.safe_udp,
             is_paced: self.config.pacing,
             ack_ratio: self.config.ack_ratio,
             is_strict: self.config.strict,
@@ -268,6 +270,9 @@ impl Connection {
 
     /// Does what the controllers ask for, and lets the Sequence Window follow the rate.
     pub(super) fn follow_controllers(&mut self) {
+        while let Some(code) = self.tx.cc.poll_notice() {
+            self.tell(Event::SafeUdp(code));
+        }
         while let Some(signal) = self
             .tx
             .cc

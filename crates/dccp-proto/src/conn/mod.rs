@@ -53,6 +53,7 @@ pub use state::{Role, State};
 pub use timers::Timer;
 
 use crate::cc::config::{CcConfig, DEFAULT_RTT};
+use crate::cc::safeudp::SendCode;
 use crate::cc::{HcReceiver, HcSender};
 use crate::config::{Config, bounds};
 use crate::event::{CloseReason, Event};
@@ -333,6 +334,7 @@ impl Connection {
             initial_window: None,
             max_window: config.max_window.unwrap_or(u32::MAX),
             max_rate: config.max_rate(),
+            safe_udp: config.safe_udp,
             is_paced: config.pacing,
             ack_ratio: config.ack_ratio,
             is_strict: config.strict,
@@ -440,6 +442,26 @@ impl Connection {
     /// (4340-11.6-2).
     pub fn set_slow_receiver(&mut self, is_slow: bool) {
         self.is_app_slow = is_slow;
+    }
+
+    /// Returns the result that a send has now under CCID 248; `None` under others.
+    pub fn send_code(&self, now: Instant) -> Option<SendCode> {
+        self.tx.cc.send_code(now)
+    }
+
+    /// This host failed to send a packet that has a sequence number.
+    pub(crate) fn on_send_failed(&mut self) {
+        self.tx.cc.on_send_failed(1);
+    }
+
+    /// This host has dropped `total` packets below DCCP, of all connections.
+    pub(crate) fn on_host_losses(&mut self, total: u64) {
+        self.rx.cc.on_host_losses(total);
+    }
+
+    /// The time before which no new connection to this peer may begin, if a circuit breaker ended this one.
+    pub(crate) fn hold_off(&self) -> Option<Instant> {
+        self.tx.cc.hold_off()
     }
 
     /// Returns the next event for the application. [`Event::Closed`] comes after the Reset has left.

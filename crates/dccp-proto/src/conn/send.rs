@@ -14,7 +14,7 @@ use super::features::Side;
 use super::in_flight::{Record, SentPacket};
 use super::{App, Connection, DueReset, State, Timer};
 use crate::batch::Batch;
-use crate::cc::Permit;
+use crate::cc::{Admission, Permit};
 use crate::config::bounds::COOKIE_RESPONSE_OPTIONS;
 use crate::queue::{Fate, Offer, Waiting};
 use crate::seq::Seq;
@@ -322,7 +322,15 @@ impl Connection {
                 return ControlFlow::Break(true);
             }
             (Waiting::Datagram(offer), Permit::Now { packets }) => {
-                return ControlFlow::Continue((offer, packets));
+                let is_marked = app.outbox.is_marked();
+                match self.tx.cc.admits(now, offer.len, is_marked) {
+                    Admission::Send => return ControlFlow::Continue((offer, packets)),
+                    Admission::Drop => {
+                        app.outbox.refuse(now, offer.slot, Fate::Limited);
+                        return ControlFlow::Break(true);
+                    }
+                    Admission::At(at) => self.timers.set(Timer::Pace, at.max(now + MOMENT)),
+                }
             }
             (_, Permit::At(at)) => self.timers.set(Timer::Pace, at.max(now + MOMENT)),
             (_, Permit::OnFeedback) | (Waiting::OnRequest, _) => {}

@@ -65,10 +65,12 @@ impl Connection {
 
     /// The controller's RTO or nofeedback timer (4341-5-7, 5348-4.4-1).
     fn on_sender_timeout(&mut self, now: Instant, app: &mut App<'_>) {
-        let stats = &mut self.stats;
-        stats.mib.timeouts += 1;
-        stats.counters.cc_timeouts += 1;
-        self.pmtu.on_silence(now, self.in_flight.large_in_flight());
+        if self.tx.cc.is_overdue(now) {
+            let stats = &mut self.stats;
+            stats.mib.timeouts += 1;
+            stats.counters.cc_timeouts += 1;
+            self.pmtu.on_silence(now, self.in_flight.large_in_flight());
+        }
         if self.tx.cc.on_timeout(now) {
             self.in_flight.on_timeout();
         }

@@ -295,6 +295,12 @@ impl SendQueue {
         self.len() == 0
     }
 
+    /// Whether the next datagram to leave has a priority above 0.
+    pub fn is_first_marked(&self) -> bool {
+        let first = self.order.first();
+        first.is_some_and(|entry| entry.label.priority > 0)
+    }
+
     /// The bytes of all waiting datagrams.
     pub fn bytes(&self) -> u64 {
         self.order.bytes()

@@ -131,6 +131,15 @@ impl Running {
         self.send.closing != Closing::Never
     }
 
+    /// CCID 248 advises this rate.
+    pub(super) fn advise(&mut self, now: Instant, bits_per_s: u64) {
+        if self.receive.app.obeys
+            && let Some(source) = &mut self.send.source
+        {
+            source.slow_to(now, bits_per_s);
+        }
+    }
+
     /// When [`run`](Self::run) is due next. A source that is always ready needs no timer, because the connection
     /// pulls from it.
     pub(super) fn next_at(&self) -> Option<Instant> {
@@ -296,7 +305,7 @@ impl Outgoing {
             let slot = decided.slot.0 as usize;
             if matches!(
                 decided.fate,
-                Fate::Overflowed | Fate::Expired | Fate::TooBig
+                Fate::Overflowed | Fate::Expired | Fate::Limited | Fate::TooBig
             ) {
                 self.log.set(self.numbers[slot], AtSender::Dropped);
             }
@@ -315,6 +324,10 @@ impl Outbox for Outgoing {
             self.expire(now);
         }
         self.queue.peek()
+    }
+
+    fn is_marked(&mut self) -> bool {
+        self.queue.is_first_marked()
     }
 
     fn expire(&mut self, now: Instant) -> Option<Instant> {

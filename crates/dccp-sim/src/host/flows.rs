@@ -170,7 +170,11 @@ impl Host {
         FlowSample {
             sent: c.data_sent,
             sent_bytes: c.data_bytes_out,
-            dropped: report.overflowed + fates.overflowed + fates.expired + fates.too_big,
+            dropped: report.overflowed
+                + fates.overflowed
+                + fates.expired
+                + fates.limited
+                + fates.too_big,
             delivered: c.data_acked + c.data_marked,
             lost: c.data_lost,
             missing,

@@ -4,7 +4,7 @@ use super::Net;
 use crate::frame::{Content, Frame, FrameId, Header, IcmpError};
 use crate::ids::NodeId;
 use crate::loss::Loss;
-use crate::machine::{AckCost, LocalCongestion};
+use crate::machine::{AckCost, LocalCongestion, Machine};
 use crate::random::Stream;
 use core::time::Duration;
 use dccp_proto::Instant;
@@ -84,6 +84,19 @@ impl Context<'_> {
         let may = may.map_or(usize::MAX, |m| m.may_send(now, room));
         self.net.schedule_machine(self.me);
         may
+    }
+
+    /// Whether the interface of the node's machine is full, so that it drops the next packet of DCCP.
+    pub(crate) fn drops_at_interface(&mut self) -> bool {
+        let waits = |m: &Machine<FrameId>| m.config().local_congestion == LocalCongestion::Wait;
+        let drops = self.net.machine(self.me).is_some_and(|m| !waits(m));
+        drops && self.net.room(self.me).is_err()
+    }
+
+    /// The received packets that the node's machine has dropped.
+    pub(crate) fn host_losses(&self) -> u64 {
+        let losses = self.net.machine(self.me).map(Machine::losses);
+        losses.map_or(0, |losses| losses.backlog + losses.no_buffer)
     }
 
     /// The processor time of acknowledgements, if this node's take any.

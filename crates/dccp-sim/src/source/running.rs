@@ -13,6 +13,8 @@ pub struct RunningSource {
     stamps: bool,
     stream: Stream,
     opened: Instant,
+    /// A constant rate counts from the datagram with this number, which was due when it `opened`.
+    base: u64,
     /// How many datagrams, or pictures of a film, or requests, it has given.
     given: u64,
     /// When the next one is there.
@@ -49,6 +51,7 @@ impl RunningSource {
             stamps: app.stamps,
             stream,
             opened,
+            base: 0,
             given: 0,
             next: first,
             on_until,
@@ -112,6 +115,21 @@ impl RunningSource {
         self.advance(due, now, len);
         let message = self.message(due, len, class);
         Some(self.datagram(message, due, (class, picture)))
+    }
+
+    /// Lowers a constant rate to `bits_per_s`. Sources of other kinds, and slower ones, keep their rates.
+    pub fn slow_to(&mut self, now: Instant, bits_per_s: u64) {
+        let Source::Cbr { len, interval, .. } = &mut self.source else {
+            return;
+        };
+        let rate = Rate::over(bits_per_s, Duration::from_secs(8));
+        let slower = rate.time_for(*len as u64);
+        if slower > *interval {
+            *interval = slower;
+            self.opened = now;
+            self.base = self.given;
+            self.next = self.next.map(|_| now + slower);
+        }
     }
 
     /// Takes `bytes` that may belong to an answer.
@@ -232,7 +250,8 @@ impl RunningSource {
 
     /// When the next one comes, of those that come at a constant interval.
     fn nth(&self, interval: Duration) -> Instant {
-        let ns = interval.as_nanos().saturating_mul(u128::from(self.given));
+        let steps = self.given.saturating_sub(self.base);
+        let ns = interval.as_nanos().saturating_mul(u128::from(steps));
         self.opened + Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
     }
 }

@@ -6,6 +6,7 @@ use core::time::Duration;
 use dccp_proto::Instant;
 use dccp_proto::cc::config::CcConfig;
 use dccp_proto::cc::law::{LawConfig, reno};
+use dccp_proto::cc::safeudp::SafeUdpConfig;
 use dccp_proto::cc::slow_start::Pace;
 
 /// ns-2 counts the variation of the round trip in quarters of a millisecond, and three of them never fade: the
@@ -132,6 +133,7 @@ impl Config {
             law: self.law.clone(),
             initial_window: Some(self.initial_window),
             max_rate: None,
+            safe_udp: SafeUdpConfig::default(),
             max_window: self.max_window.unwrap_or(u32::MAX),
             is_paced: self.is_paced,
             ack_ratio: None,

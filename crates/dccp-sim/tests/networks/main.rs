@@ -16,6 +16,7 @@ mod linux_profile;
 mod lost_feedback;
 mod machine;
 mod rate_hint;
+mod safeudp;
 mod sequence;
 mod slow_receiver;
 mod small_packets;

@@ -2,13 +2,14 @@
 
 use super::{EngineGone, OptionError, io_next_step, reason_kind};
 use crate::addr::{AddrError, DccpAddr};
+use crate::clock;
 use crate::fault::Fault;
 use crate::words::{reason_text, service_text};
 use core::time::Duration;
 use dccp_io::OpenError;
-use dccp_proto::CloseReason;
 use dccp_proto::config::bounds;
 use dccp_proto::wire::{ResetCode, ServiceCode};
+use dccp_proto::{self as proto, CloseReason};
 use std::io;
 
 /// Why [`Socket::connect`](crate::Socket::connect) failed.
@@ -98,6 +99,15 @@ pub enum ConnectError {
         /// MTU of the interface or route in bytes.
         mtu: usize,
     },
+    /// System: a circuit breaker of CCID 248 ended a connection to this peer. Others may begin after a while.
+    #[error(
+        "a circuit breaker keeps connections from this peer for {:.1} s more",
+        wait.as_secs_f64()
+    )]
+    HeldOff {
+        /// The time until a connection may begin.
+        wait: Duration,
+    },
     /// System: no DCCP port is free, or the connection table is full.
     #[error("no DCCP port is free, or the connection table is full")]
     NoRoom,
@@ -112,6 +122,21 @@ pub enum ConnectError {
     Io(#[from] io::Error),
 }
 
+impl From<proto::ConnectError> for ConnectError {
+    /// The core's refusal on the last port that was tried.
+    fn from(error: proto::ConnectError) -> Self {
+        match error {
+            proto::ConnectError::FlowInUse | proto::ConnectError::TooManyConnections => {
+                Self::NoRoom
+            }
+            proto::ConnectError::HeldOff { until } => Self::HeldOff {
+                wait: until - clock::now(),
+            },
+            proto::ConnectError::Config(problem) => OptionError::of_core(problem).into(),
+        }
+    }
+}
+
 impl ConnectError {
     /// The party that can mend it.
     pub fn fault(&self) -> Fault {
@@ -122,9 +147,11 @@ impl ConnectError {
             | Self::NoRuntime
             | Self::EngineGone(_) => Fault::Caller,
             Self::Address(e) => e.fault(),
-            Self::PathTooNarrow { .. } | Self::NoRoom | Self::Open(_) | Self::Io(_) => {
-                Fault::System
-            }
+            Self::PathTooNarrow { .. }
+            | Self::HeldOff { .. }
+            | Self::NoRoom
+            | Self::Open(_)
+            | Self::Io(_) => Fault::System,
             _ => Fault::Peer,
         }
     }
@@ -156,6 +183,7 @@ impl ConnectError {
             }
             Self::Unreachable { .. } => "check the address, and that the peer's UDP port is open",
             Self::PathTooNarrow { .. } => "raise the MTU of the interface or the route",
+            Self::HeldOff { .. } => "wait, or send less than before",
             Self::NoRoom => "close connections that are not needed",
             Self::EngineGone(e) => e.next_step(),
             Self::Open(e) => e.next_step(),
@@ -174,7 +202,7 @@ impl ConnectError {
             Self::Ended { reason, .. } => reason_kind(reason),
             Self::NoAnswer { .. } => io::ErrorKind::TimedOut,
             Self::Unreachable { .. } | Self::PathTooNarrow { .. } => io::ErrorKind::HostUnreachable,
-            Self::NoRoom => io::ErrorKind::AddrNotAvailable,
+            Self::NoRoom | Self::HeldOff { .. } => io::ErrorKind::AddrNotAvailable,
             Self::Open(e) => e.io_kind(),
             Self::Io(e) => e.kind(),
             Self::NoRuntime | Self::EngineGone(_) => io::ErrorKind::Other,

@@ -8,11 +8,17 @@ use dccp_io::{LocalDrop, LocalDropReason};
 use dccp_proto::{IcmpError, IcmpKind};
 
 impl Port {
-    /// Counts them at their connection.
+    /// Counts them at their connection, and tells its congestion control.
     #[cold]
     pub(super) fn on_refused(&mut self, refused: LocalDrop) {
         if let Some(id) = self.sender {
             self.links.count_host_drops(id, refused);
+        }
+        if let Some((path, _)) = self.batch.destination() {
+            let all = self.batch.datagrams().skip(refused.first);
+            for datagram in all.take(refused.datagrams) {
+                self.endpoint.on_send_failed(path, datagram.bytes);
+            }
         }
         let LocalDropReason::TooBig { mtu: Some(mtu) } = refused.reason else {
             return;

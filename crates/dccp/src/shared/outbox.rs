@@ -131,6 +131,10 @@ impl Outbox for SocketOutbox<'_> {
         queued
     }
 
+    fn is_marked(&mut self) -> bool {
+        self.state().tx.is_marked()
+    }
+
     /// Expires datagrams of calls. Returns the next deadline of these, or the time at which a filler is due. A datagram
     /// in a ring expires when it is next to leave.
     fn expire(&mut self, now: Instant) -> Option<Instant> {

@@ -16,6 +16,7 @@ mod late;
 mod namespace;
 mod readiness;
 mod ring;
+mod safeudp;
 #[cfg(target_os = "linux")]
 mod threads;
 mod timely;

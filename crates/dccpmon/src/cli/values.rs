@@ -4,6 +4,7 @@ use crate::limits::{DURATION_MAX, SOCKET_BUFFER};
 use crate::load::echo::{ASK_MIN, RESPONSE_MAX};
 use crate::load::shape::{self, BadShape, Shape};
 use crate::load::timetable::Timetable;
+use crate::plan::ccids;
 use crate::result::check::Assert;
 use crate::schema::Transport;
 use crate::session::probe::IDLE_MAX;
@@ -12,7 +13,6 @@ use core::net::SocketAddr;
 use core::ops::RangeInclusive;
 use core::str::FromStr;
 use core::time::Duration;
-use dccp::proto::cc::registry::Ccids;
 use dccp::proto::time::nanos;
 use dccp::{Encapsulation, ServiceCode};
 use dccp_cli::Failure;
@@ -117,12 +117,11 @@ pub(super) fn socket_buffer(text: &str) -> Result<u64, BadValue> {
 }
 
 pub(crate) fn ccid(text: &str) -> Result<u8, BadValue> {
-    let ccids = Ccids::default();
-    let known = text.parse().ok().filter(|&ccid| ccids.find(ccid).is_some());
+    let is_known = |ccid: &u8| ccids().any(|(number, _)| number == *ccid);
+    let known = text.parse().ok().filter(is_known);
     known.ok_or_else(|| {
-        let list: Vec<String> = ccids
-            .iter()
-            .map(|c| format!("{} ({})", c.number(), c.name()))
+        let list: Vec<String> = ccids()
+            .map(|(number, name)| format!("{number} ({name})"))
             .collect();
         let next = format!("choose one of {}", list.join(", "));
         BadValue::new("there is no such congestion control", next)

@@ -17,11 +17,9 @@ use crate::cli::{Family, Serve};
 use crate::invite;
 use crate::limits::{ANSWER_MAX, source_connections};
 use crate::meter::SAMPLE;
-use crate::plan::{SERVICE, baseline_port, data_options};
+use crate::plan::{SERVICE, baseline_port, ccids, data_options};
 use core::net::SocketAddr;
 use core::time::Duration;
-use dccp::proto::cc::Ccid;
-use dccp::proto::cc::registry::Ccids;
 use dccp::proto::number::to_f64;
 use dccp::proto::time::nanos;
 use dccp::{BindError, Encapsulation, Listener, Options, clock};
@@ -164,7 +162,7 @@ fn listen(
     policy: &Policy,
     seats: &Arc<Seats>,
 ) -> Result<Ports, Failure> {
-    let ccids: Vec<u8> = Ccids::default().iter().map(Ccid::number).collect();
+    let ccids: Vec<u8> = ccids().map(|(number, _)| number).collect();
     let options = Options::new().service_code(SERVICE);
     let options = data_options(options.send_ccids(&ccids).recv_ccids(&ccids));
     let options = options.connections_per_source(source_connections(policy.tests));

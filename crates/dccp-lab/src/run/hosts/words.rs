@@ -6,6 +6,7 @@ use crate::scenario::plan::{Flow, Kind, Run, Transport};
 use core::time::Duration;
 use dccp_historic::Inputs;
 use dccp_proto::cc::registry::Ccids;
+use dccp_proto::cc::safeudp;
 use dccp_proto::time::nanos;
 use dccp_proto::{Config, Rate};
 use dccp_sim::source::{Reading, Source};
@@ -232,6 +233,7 @@ fn key_of_dccp(config: &Config, flow: &Flow) -> Option<&'static str> {
     let own = Config::default();
     let keys = [
         ("tfrc", config.ccids != Ccids::default()),
+        ("transport", config.tx_ccids.contains(&safeudp::NUMBER)),
         (
             "count or clock_granularity",
             flow.inputs != Inputs::default(),
@@ -373,6 +375,10 @@ mod tests {
             ("window = \"64KiB\"", "window"),
             ("ecn = false", "ecn"),
             ("read_rate = \"1Mbit\"", "read_rate"),
+            (
+                "transport = \"dccp/safeudp\"\nkind = \"cbr\"\nrate = \"1Mbit\"",
+                "transport",
+            ),
             ("coverage = \"header\"", "coverage"),
             ("data_checksum = \"deliver\"", "data_checksum"),
             ("transport = \"dccp/ccid3\"\ntfrc = \"tfrc-ns2\"", "tfrc"),

@@ -6,6 +6,7 @@ use super::wire;
 use crate::scenario::plan::{Alteration, Flow, Kind, Link, Machine, Network, Run, Transport};
 use dccp_proto::Config;
 use dccp_proto::cc::registry::Ccids;
+use dccp_proto::cc::safeudp;
 use dccp_sim::link::TooBig;
 use dccp_sim::machine::MachineConfig;
 use dccp_sim::source::{App, Reading, Source};
@@ -173,6 +174,12 @@ fn choice_of(flow: &Flow) -> &'static str {
 
 fn of_dccp(config: &Config, key: &dyn Fn(&str) -> String) -> Result<(), LiveError> {
     let own = Config::default();
+    if config.tx_ccids.contains(&safeudp::NUMBER) {
+        return Err(simulated(
+            &key("transport"),
+            "live runs have CCIDs 2 to 4 only",
+        ));
+    }
     // RFC 6773 §3.1
     let what = "DCCP of live runs is in UDP, whose checksum covers all data";
     if config.send_cscov != own.send_cscov {
@@ -342,6 +349,12 @@ mod tests {
                 "[[flow]] f ack_ratio",
             ),
             ("", "read_rate = \"1Mbit\"", "", "[[flow]] f read_rate"),
+            (
+                "",
+                "transport = \"dccp/safeudp\"\nkind = \"cbr\"\nrate = \"1Mbit\"",
+                "",
+                "[[flow]] f transport",
+            ),
             ("", "coverage = \"header\"", "", "[[flow]] f coverage"),
             (
                 "",

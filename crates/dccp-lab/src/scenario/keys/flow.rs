@@ -25,6 +25,10 @@ pub(crate) struct FlowKeys {
     pub(crate) transport: Option<At<Transport>>,
     /// CCID 2, TCP: the law and the number of streams. Default: reno.
     pub(crate) cc: Option<At<CongestionControl>>,
+    /// CCID 248: `shared`, or `provisioned` where the operator has reserved the rate. Default: shared.
+    pub(crate) profile: Option<SafeUdpProfile>,
+    /// CCID 248, kind cbr: the application lowers its rate to the advised one, and does not raise it again. Default: false.
+    pub(crate) obeys: Option<bool>,
     /// CCID 3: `tfrc`, or `tfrc-ns2` for that of ns-2. Default: tfrc.
     pub(crate) tfrc: Option<At<String>>,
     /// CCID 2, TCP: the largest window. Default: no limit.
@@ -102,6 +106,15 @@ pub(crate) struct FlowKeys {
 pub(crate) struct ImportantKeys {
     /// One in this number of datagrams is important, the first for a start.
     pub(crate) every: Whole<1, 1_000_000>,
+}
+
+/// The network that CCID 248 assumes.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum SafeUdpProfile {
+    Shared,
+    Provisioned,
 }
 
 /// The unit of a window's growth.

@@ -19,7 +19,7 @@ mod data_limited;
 mod equation;
 mod host_limits;
 mod loss_history;
-mod loss_intervals;
+pub(crate) mod loss_intervals;
 mod receive_rate;
 mod receiver;
 mod receiver_rtt;

@@ -166,3 +166,25 @@ proptest! {
         prop_assert_eq!(fates, reports);
     }
 }
+
+#[test]
+fn first_datagram_is_marked_if_it_has_a_priority() {
+    let mut queue = SendQueue::new(10, 0);
+    assert!(!queue.is_first_marked());
+    for (slot, priority) in [(0, 0), (1, 3)] {
+        let offer = Offer {
+            slot: Slot(slot),
+            len: 1,
+            is_zeros: true,
+        };
+        let label = QueueLabel {
+            priority,
+            ..QueueLabel::default()
+        };
+        let pushed = queue.push_with(Instant::ZERO, offer, label, WhenFull::Error);
+        assert_eq!(pushed, Ok(()));
+        assert_eq!(queue.is_first_marked(), priority > 0);
+    }
+    assert!(queue.claim(Slot(1)));
+    assert!(!queue.is_first_marked());
+}

@@ -238,6 +238,7 @@ fn app(draw: &mut Stream) -> App {
         receive_buffer: 1 + draw.index_below(100),
         reading,
         slow_receiver: matches!(reading, Reading::Every(_)),
+        obeys: false,
         keeps: false,
         random: draw.fork(count),
     }

@@ -1,0 +1,68 @@
+//! Peers that a circuit breaker of CCID 248 keeps from new connections for a while (SafeUDP §6).
+
+use crate::config::bounds;
+use crate::time::Instant;
+use core::net::IpAddr;
+use std::collections::VecDeque;
+
+/// The peers, oldest entry first.
+#[derive(Debug, Default)]
+pub(super) struct HoldOff {
+    peers: VecDeque<(IpAddr, Instant)>,
+}
+
+impl HoldOff {
+    /// No connection to `peer` with CCID 248 begins before `until`. Beyond the bound the oldest entry is forgotten.
+    pub(super) fn add(&mut self, now: Instant, peer: IpAddr, until: Instant) {
+        self.peers
+            .retain(|(other, until)| *other != peer && *until > now);
+        if self.peers.len() >= bounds::HELD_OFF {
+            self.peers.pop_front();
+        }
+        self.peers.push_back((peer, until));
+    }
+
+    /// The time before which no connection to `peer` begins, if it is held off.
+    pub(super) fn until(&self, now: Instant, peer: IpAddr) -> Option<Instant> {
+        let entry = self.peers.iter().find(|(other, _)| *other == peer);
+        entry.map(|(_, until)| *until).filter(|until| now < *until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::net::Ipv4Addr;
+
+    const fn at(ns: u64) -> Instant {
+        Instant::from_nanos(ns)
+    }
+
+    fn peer(n: u32) -> IpAddr {
+        IpAddr::V4(Ipv4Addr::from_bits(n))
+    }
+
+    #[test]
+    fn peer_is_held_off_until_its_time() {
+        let mut held = HoldOff::default();
+        held.add(at(1), peer(1), at(10));
+        assert_eq!(held.until(at(9), peer(1)), Some(at(10)));
+        assert_eq!(held.until(at(10), peer(1)), None);
+        assert_eq!(held.until(at(9), peer(2)), None);
+        held.add(at(5), peer(1), at(20));
+        assert_eq!(held.until(at(15), peer(1)), Some(at(20)));
+    }
+
+    #[test]
+    fn memory_is_bounded_and_the_oldest_is_forgotten() {
+        let mut held = HoldOff::default();
+        for n in 0..bounds::HELD_OFF + 10 {
+            held.add(at(1), peer(u32::try_from(n).unwrap()), at(10));
+        }
+        assert_eq!(held.peers.len(), bounds::HELD_OFF);
+        assert_eq!(held.until(at(2), peer(9)), None);
+        assert_eq!(held.until(at(2), peer(10)), Some(at(10)));
+        held.add(at(11), peer(1), at(12));
+        assert_eq!(held.peers.len(), 1);
+    }
+}

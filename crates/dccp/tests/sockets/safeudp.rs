@@ -1,0 +1,66 @@
+//! CCID 248 over real sockets.
+
+use crate::{options, pair};
+use dccp::Fate;
+use dccp::safeudp::{NUMBER, Profile, SafeUdpConfig};
+
+#[test]
+fn datagrams_arrive_at_the_rate_of_the_application() {
+    let options = options().ccid(NUMBER).fate_buffer(1000);
+    let (client, server) = pair(&options, &options);
+    let mut buf = [0; 100];
+    for n in 0..200_u8 {
+        client.send(&[n]).unwrap();
+        let len = server.recv(&mut buf).unwrap();
+        assert_eq!(buf[..len], [n]);
+    }
+    let snapshot = client.snapshot().unwrap();
+    assert_eq!((snapshot.tx_ccid, snapshot.rx_ccid), (NUMBER, NUMBER));
+    assert!(matches!(snapshot.tx.phase, Some("start_up" | "clear")));
+}
+
+#[test]
+fn burst_beyond_the_start_up_is_limited_and_each_datagram_has_a_fate() {
+    let options = options().ccid(NUMBER).fate_buffer(10_000).send_buffer(4000);
+    let (client, server) = pair(&options, &options);
+    for _ in 0..3000 {
+        client.send(&[0; 1000]).unwrap();
+    }
+    client.close().unwrap();
+    let mut received = 0;
+    let mut buf = [0; 2000];
+    while server.recv(&mut buf).is_ok() {
+        received += 1;
+    }
+    let mut reports = Vec::new();
+    client.recv_fates(&mut reports, usize::MAX);
+    let of = |fate| reports.iter().filter(|report| report.fate == fate).count();
+    assert_eq!(reports.len(), 3000);
+    assert!(of(Fate::Limited) > 0, "nothing was limited");
+    assert!(received >= 10 && received >= of(Fate::Acked), "{received}");
+}
+
+#[test]
+fn provisioned_profile_has_no_start_up() {
+    let settings = SafeUdpConfig {
+        profile: Profile::Provisioned,
+        declared_rate: Some(100_000_000),
+        ..SafeUdpConfig::default()
+    };
+    let options = options().ccid(NUMBER).safe_udp(settings);
+    let (client, server) = pair(&options, &options);
+    client.send(b"first").unwrap();
+    assert_eq!(server.recv(&mut [0; 100]).unwrap(), 5);
+    assert_eq!(client.snapshot().unwrap().tx.phase, Some("clear"));
+}
+
+#[test]
+fn impossible_settings_are_refused_by_name() {
+    let settings = SafeUdpConfig {
+        loss_limit: Some(0),
+        ..SafeUdpConfig::default()
+    };
+    let options = options().ccid(NUMBER).safe_udp(settings);
+    let error = dccp::Socket::connect("127.0.0.1:1/1", &options).unwrap_err();
+    assert!(error.to_string().contains("loss limit"), "{error}");
+}
