@@ -88,6 +88,8 @@ struct Bridge {
     /// Datagrams that found the table full, since the last warning.
     unplaced: u64,
     warned: Option<Instant>,
+    /// The last warning about datagrams that programs did not take.
+    complained: Option<Instant>,
     intake: Intake,
     outlet: Outlet,
     /// Sockets that may have more.
@@ -122,6 +124,7 @@ impl Bridge {
                 registry,
                 metrics,
                 log: Log::default(),
+                not_taken: 0,
                 broken: None,
             },
             flows: Table::default(),
@@ -131,6 +134,7 @@ impl Bridge {
             flows_seen: 0,
             unplaced: 0,
             warned: None,
+            complained: None,
             intake: Intake::new(),
             outlet: Outlet::new(),
             pending: Vec::new(),
@@ -191,7 +195,9 @@ impl Bridge {
             let Door::Connect(port) = &self.door else {
                 return false;
             };
-            if !port.recv(&mut self.intake) {
+            let has_some = port.recv(&mut self.intake);
+            self.context.note_not_taken(self.intake.take_refused());
+            if !has_some {
                 return false;
             }
             // The intake is taken out, because its datagrams go to flows of this bridge.
@@ -345,7 +351,9 @@ impl Bridge {
                 return false;
             };
             let Some(port) = &flow.port else { return false };
-            if !port.recv(&mut self.intake) {
+            let has_some = port.recv(&mut self.intake);
+            self.context.note_not_taken(self.intake.take_refused());
+            if !has_some {
                 return false;
             }
             let mut datagrams = Vec::new();
@@ -425,6 +433,7 @@ impl Bridge {
         if let Some(complaint) = self.publisher.publish(&rates) {
             self.context.log.line(now, &complaint);
         }
+        self.report_not_taken(now);
         if self.unplaced > 0 && self.warned.is_none_or(|at| now >= at + WARN_EVERY) {
             let (count, max) = (core::mem::take(&mut self.unplaced), self.max_flows);
             self.warned = Some(now);
@@ -435,6 +444,24 @@ impl Bridge {
             let line = format!("{count} {what}: --max-flows {max} flows are open");
             self.context.log.line(now, &line);
         }
+    }
+
+    /// Says that programs do not take their datagrams.
+    fn report_not_taken(&mut self, now: Instant) {
+        let is_due = self.complained.is_none_or(|at| now >= at + WARN_EVERY);
+        if self.context.not_taken == 0 || !is_due {
+            return;
+        }
+        self.complained = Some(now);
+        let count = core::mem::take(&mut self.context.not_taken);
+        let program = match self.door {
+            Door::Connect(_) => "the program".to_owned(),
+            Door::Listen(_) => format!("the program at {}", self.target),
+        };
+        let line = format!(
+            "{program} does not take {count} datagrams: is it running, and does its link carry their size?"
+        );
+        self.context.log.line(now, &line);
     }
 
     /// Ends all flows, so that their peers learn of it.

@@ -10,6 +10,7 @@ use crate::rate::AllowedRate;
 use crate::udp::{AppAddr, UdpPort};
 use core::time::Duration;
 use dccp::proto::number::to_f64;
+use dccp::safeudp::SendCode;
 use dccp::{
     ConnectError, DccpAddr, Event, FateCounts, Instant, Received, RecvBatch, RecvError, SendError,
     SendItem, Socket, reason_text,
@@ -202,7 +203,6 @@ impl Flow {
         if !self.backoff.is_over(now) {
             return;
         }
-        self.attempts = self.attempts.wrapping_add(1);
         self.peer = Some(peer);
         match Link::connect(peer, &context.options, &context.registry, self.token) {
             Ok(link) => {
@@ -239,11 +239,11 @@ impl Flow {
                     let bytes: usize = outlet.batch.iter().map(|datagram| datagram.len()).sum();
                     let dropped = port.send(self.app, datagrams, &mut outlet.scratch);
                     self.used = now;
-                    let count = count as u64;
+                    let count = (count as u64).saturating_sub(dropped);
                     self.to_app += count;
                     context.metrics.to_app.inc_by(count);
                     context.metrics.to_app_bytes.inc_by(bytes as u64);
-                    context.metrics.not_taken.inc_by(dropped);
+                    context.note_not_taken(dropped);
                 }
                 Err(RecvError::Closed(reason)) => return Drained::Ended(reason_text(&reason)),
                 Err(e) => return Drained::Ended(e.to_string()),
@@ -277,6 +277,7 @@ impl Flow {
         link.close(&context.registry);
         self.sampled = None;
         self.rate = AllowedRate::default();
+        self.pressure = Pressure::default();
         self.unconnected(now, lasted, reason, context);
     }
 
@@ -289,6 +290,8 @@ impl Flow {
     ) {
         let wait = self.backoff.after(now, lasted);
         if lasted.is_none() {
+            // The next attempt takes the next address.
+            self.attempts = self.attempts.wrapping_add(1);
             context.metrics.failed.inc();
         }
         let next = if context.peers.is_empty() {
@@ -331,11 +334,13 @@ impl Flow {
         let (new, old) = (stats.sent.fates, self.fates);
         let expired = new.expired.saturating_sub(old.expired);
         let overflowed = new.overflowed.saturating_sub(old.overflowed);
+        let limited = new.limited.saturating_sub(old.limited);
         let too_big = new.too_big.saturating_sub(old.too_big);
         let lost = new.lost.saturating_sub(old.lost);
         self.fates = new;
         context.metrics.expired.inc_by(expired);
         context.metrics.overflowed.inc_by(overflowed);
+        context.metrics.limited.inc_by(limited);
         context.metrics.too_big.inc_by(too_big);
         context.metrics.lost.inc_by(lost);
         self.oversize.add_late(too_big);
@@ -344,6 +349,7 @@ impl Flow {
         let before = core::mem::replace(&mut self.left, left);
         Turnover {
             dropped: expired + overflowed,
+            limited,
             left: left.saturating_sub(before),
             queued: stats.sent.queued,
         }
@@ -369,16 +375,30 @@ impl Flow {
         };
         if let Some(link) = self.link.take() {
             let hint = link.socket.rate_hint().ok().flatten();
+            let code = link.socket.send_code().ok().flatten();
+            // At the start CCID 248 does not know the path yet, and its limit says nothing about it.
+            let is_advised = matches!(code, Some(SendCode::Congestion { .. }));
+            let is_enforced = !is_advised && !link.is_starting(code);
             let turnover = self.count_fates(&link.socket, context);
             self.link = Some(link);
-            let dropped = turnover.dropped + core::mem::take(&mut self.newest_dropped);
+            let limited = if is_enforced { turnover.limited } else { 0 };
+            let newest = core::mem::take(&mut self.newest_dropped);
+            let dropped = turnover.dropped + newest + limited;
             let wait = turnover.wait(elapsed).min(context.max_age);
-            if let Some(hint) = hint {
-                let allowed = self.rate.update(now, &hint, turnover.queued > 0);
-                rate.allowed_bps = Some(allowed);
-                rate.delivered_bps = hint.delivered_bits_per_s;
+            // CCID 248 says by itself what it advises or enforces, and else nothing limits the program.
+            rate.allowed_bps = match (code, &hint) {
+                (Some(code), _) => advised_bps(code),
+                (None, Some(hint)) => Some(self.rate.update(now, hint, turnover.queued > 0)),
+                (None, None) => None,
+            };
+            if hint.is_some() || code.is_some() {
+                rate.delivered_bps = hint.and_then(|hint| hint.delivered_bits_per_s);
                 rate.queue_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-                self.watch(now, dropped, wait, allowed, context);
+                let pressure = &mut self.pressure;
+                let change = pressure.update(now, dropped, wait, context.max_age, is_advised);
+                if let Some(change) = change {
+                    self.log_change(now, change, wait, rate.allowed_bps, code, context);
+                }
                 rate.level = self.pressure.level().name();
             }
         }
@@ -389,25 +409,33 @@ impl Flow {
         rate
     }
 
-    /// Logs advisories, enforcement and recovery.
-    fn watch(
-        &mut self,
+    /// Logs an advisory, enforcement or recovery.
+    fn log_change(
+        &self,
         now: Instant,
-        dropped: u64,
+        change: Change,
         wait: Duration,
-        allowed_bps: u64,
+        allowed_bps: Option<u64>,
+        code: Option<SendCode>,
         context: &mut Context,
     ) {
-        let change = self.pressure.update(now, dropped, wait, context.max_age);
-        let Some(change) = change else { return };
         context.metrics.changed(change);
+        let allowed = allowed_bps.map(|bps| show::rate(to_f64(bps)));
         let rates = format!(
             "{} may leave, the program sends {}",
-            show::rate(to_f64(allowed_bps)),
+            allowed.as_deref().unwrap_or("all"),
             show::rate(self.offered_bps)
         );
         let age = context.max_age.as_millis();
         let line = match change {
+            Change::Advisory if code.and_then(advised_bps).is_some() => {
+                format!("advisory: the network is congested; {rates}")
+            }
+            Change::Enforcement if code.and_then(advised_bps).is_some() => {
+                format!(
+                    "enforcement: the network is congested, datagrams beyond the rate are dropped; {rates}"
+                )
+            }
             Change::Advisory => format!(
                 "advisory: datagrams wait {} ms of {age} ms; {rates}",
                 wait.as_millis()
@@ -426,11 +454,28 @@ impl Flow {
     }
 }
 
+/// The rate in bit/s that CCID 248 advises or enforces, if it does.
+fn advised_bps(code: SendCode) -> Option<u64> {
+    match code {
+        SendCode::Congestion {
+            advised_bits_per_s: rate,
+            ..
+        }
+        | SendCode::Limited { bits_per_s: rate }
+        | SendCode::Dropped {
+            bits_per_s: rate, ..
+        } => Some(rate),
+        _ => None,
+    }
+}
+
 /// The work of a flow's queue between two samples, in datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Turnover {
     /// Dropped because of their age, or because the queue was full.
     dropped: u64,
+    /// Dropped by congestion control.
+    limited: u64,
     /// Sent to the peer.
     left: u64,
     /// Waiting now.
@@ -455,6 +500,7 @@ mod tests {
         let wait = |queued, left, ms| {
             let turnover = Turnover {
                 dropped: 0,
+                limited: 0,
                 left,
                 queued,
             };

@@ -48,3 +48,9 @@ pub(crate) const ROUNDS: usize = 4;
 pub(crate) const BATCH: usize = 64;
 /// Warnings of one kind are at least this far apart.
 pub(crate) const WARN_EVERY: Duration = Duration::from_secs(1);
+
+/// NATs forget a mapping after 30 s of silence.
+pub(crate) const KEEPALIVE: Duration = Duration::from_secs(20);
+
+/// The bytes of a datagram that the bound of a queue assumes.
+pub(crate) const PACKET: u64 = 1500;

@@ -2,6 +2,7 @@
 
 use crate::limits::{RETRY_FIRST, RETRY_MAX};
 use core::time::Duration;
+use dccp::safeudp::SendCode;
 use dccp::{ConnectError, DccpAddr, Instant, Options, ReadyFd, Socket};
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
@@ -44,6 +45,16 @@ impl Link {
     ) -> Result<Self, ConnectError> {
         let socket = Socket::connect(peer, options)?;
         Ok(Self::new(socket, registry, token)?)
+    }
+
+    /// Whether CCID 248 limits the connection only because it has just begun.
+    pub(crate) fn is_starting(&self, code: Option<SendCode>) -> bool {
+        let is_limited = matches!(
+            code,
+            Some(SendCode::Limited { .. } | SendCode::Dropped { .. })
+        );
+        let snapshot = || self.socket.snapshot();
+        is_limited && snapshot().is_ok_and(|s| s.tx.phase == Some("start_up"))
     }
 
     /// Closes the connection in the background: datagrams that wait still leave.

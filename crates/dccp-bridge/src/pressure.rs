@@ -1,7 +1,7 @@
 //! Whether a program sends more than the path takes, as a state with changes that are worth a line in the log.
 //!
 //! ```text
-//!          waits of half the age, in two samples         a datagram is dropped
+//!       waits of half the age in two samples, or advice  a datagram is dropped
 //!   clear ────────────────────────────────▶ advisory ────────────────────────▶ enforcement
 //!     ▲                                        │                                    │
 //!     └──── waits are short, for a second ─────┴── no drops and short waits ────────┘
@@ -19,9 +19,9 @@ pub(crate) enum Level {
     /// Datagrams leave in time.
     #[default]
     Clear,
-    /// Datagrams wait for long.
+    /// Datagrams wait for long, or congestion control advises a lower rate.
     Advisory,
-    /// Datagrams are dropped, because they are too old or the queue is full.
+    /// Datagrams are dropped, because they are too old, the queue is full, or congestion control limits the rate.
     Enforcement,
 }
 
@@ -39,7 +39,7 @@ impl Level {
 /// A change that is worth a line in the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Change {
-    /// Datagrams wait for half of their greatest age.
+    /// Datagrams wait for half of their greatest age, or congestion control advises a lower rate.
     Advisory,
     /// Datagrams are being dropped.
     Enforcement,
@@ -63,13 +63,15 @@ impl Pressure {
         self.level
     }
 
-    /// Takes a sample: datagrams dropped since the last one, and the time that a datagram waits if it is queued now.
+    /// Takes a sample: datagrams dropped since the last one, and the time that a datagram waits if it is queued now, and
+    /// whether congestion control advises a lower rate.
     pub(crate) fn update(
         &mut self,
         now: Instant,
         dropped: u64,
         wait: Duration,
         max_age: Duration,
+        is_advised: bool,
     ) -> Option<Change> {
         self.dropped += dropped;
         if dropped > 0 {
@@ -78,8 +80,8 @@ impl Pressure {
             self.level = Level::Enforcement;
             return is_new.then_some(Change::Enforcement);
         }
-        let is_long = wait >= max_age / 2;
-        let was_long = core::mem::replace(&mut self.was_long, is_long);
+        let is_long = wait >= max_age / 2 || is_advised;
+        let was_long = core::mem::replace(&mut self.was_long, is_long) || is_advised;
         match self.level {
             Level::Clear if is_long && was_long => {
                 self.level = Level::Advisory;
@@ -113,10 +115,23 @@ mod tests {
         let mut pressure = Pressure::default();
         let changes = samples.iter().enumerate().filter_map(|(i, (dropped, ms))| {
             let now = Instant::from_nanos(i as u64 * 500_000_000);
-            let change = pressure.update(now, *dropped, Duration::from_millis(*ms), AGE);
+            let change = pressure.update(now, *dropped, Duration::from_millis(*ms), AGE, false);
             Some((i, change?))
         });
         changes.collect()
+    }
+
+    #[test]
+    fn advice_is_reported_at_once_and_recovers_after_it() {
+        let mut pressure = Pressure::default();
+        let mut update = |ms: u64, is_advised| {
+            let now = Instant::from_nanos(ms * 1_000_000);
+            pressure.update(now, 0, Duration::ZERO, AGE, is_advised)
+        };
+        assert_eq!(update(0, true), Some(Change::Advisory));
+        assert_eq!(update(500, true), None);
+        assert_eq!(update(1000, false), None);
+        assert_eq!(update(2000, false), Some(Change::Recovery(0)));
     }
 
     #[test]

@@ -21,6 +21,9 @@ pub(crate) struct AppAddr {
     pub(crate) local: Option<IpAddr>,
 }
 
+/// Errors that one call reads away.
+const ERRORS_MAX: usize = 64;
+
 /// A non-blocking UDP socket.
 pub(crate) struct UdpPort {
     socket: UdpSocket,
@@ -72,18 +75,19 @@ impl UdpPort {
             .map(IoSliceMut::new)
             .collect();
         intake.filled = 0;
-        loop {
+        // An error is that of an earlier datagram, and what waits behind it would otherwise wait for the next event.
+        for _ in 0..ERRORS_MAX {
             let socket = UdpSockRef::from(&self.socket);
             match self.state.recv(socket, &mut slices, &mut intake.meta) {
                 Ok(filled) => {
                     intake.filled = filled;
                     return filled > 0;
                 }
-                // An earlier datagram was refused: the program at the other end does not run.
-                Err(e) if is_refusal(e.kind()) => {}
-                Err(_) => return false,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return false,
+                Err(e) => intake.refused += u64::from(e.kind() == ErrorKind::ConnectionRefused),
             }
         }
+        true
     }
 
     /// Sends datagrams to the application. Returns how many the system did not take.
@@ -172,6 +176,8 @@ pub(crate) struct Intake {
     bytes: Vec<u8>,
     meta: [RecvMeta; BATCH_SIZE],
     filled: usize,
+    /// Earlier datagrams that were refused, since [`take_refused`](Self::take_refused): no program takes them.
+    refused: u64,
 }
 
 /// One message: datagrams of one length, from one sender.
@@ -199,6 +205,7 @@ impl Intake {
             bytes: vec![0; MESSAGE_MAX * BATCH_SIZE],
             meta: [RecvMeta::default(); BATCH_SIZE],
             filled: 0,
+            refused: 0,
         }
     }
 
@@ -208,7 +215,13 @@ impl Intake {
             bytes: Vec::new(),
             meta: [RecvMeta::default(); BATCH_SIZE],
             filled: 0,
+            refused: 0,
         }
+    }
+
+    /// Datagrams to a program that the system refused, since the last call.
+    pub(crate) fn take_refused(&mut self) -> u64 {
+        core::mem::take(&mut self.refused)
     }
 
     /// The messages of the last call.

@@ -202,9 +202,8 @@ impl Endpoint {
         if self.table.is_full() {
             return Err(ConnectError::TooManyConnections);
         }
-        if let Some(until) = self.held_off(now, &flow, &config) {
-            return Err(ConnectError::HeldOff { until });
-        }
+        let config = self.permitted(now, &flow, config);
+        let config = config.map_err(|until| ConnectError::HeldOff { until })?;
         let iss = self.initial_seq(now, &flow, &config);
         Ok(Birth {
             now,
@@ -217,11 +216,27 @@ impl Endpoint {
         })
     }
 
-    /// Until when a breaker keeps connections with these settings from the peer. It is the peer's address that counts: another
-    /// port is no other path.
-    fn held_off(&self, now: Instant, flow: &Flow, config: &Config) -> Option<Instant> {
-        let until = self.hold_off.until(now, flow.path.remote)?;
-        config.tx_ccids.contains(&safeudp::NUMBER).then_some(until)
+    /// The settings for a connection to this peer: without CCID 248 while a breaker holds it off. It is the peer's address that
+    /// counts, because another port is no other path.
+    ///
+    /// # Errors
+    /// No other CCID is left before this time.
+    fn permitted(
+        &self,
+        now: Instant,
+        flow: &Flow,
+        mut config: Arc<Config>,
+    ) -> Result<Arc<Config>, Instant> {
+        if config.tx_ccids.contains(&safeudp::NUMBER)
+            && let Some(until) = self.hold_off.until(now, flow.path.remote)
+        {
+            let ccids = &mut Arc::make_mut(&mut config).tx_ccids;
+            ccids.retain(|ccid| *ccid != safeudp::NUMBER);
+            if ccids.is_empty() {
+                return Err(until);
+            }
+        }
+        Ok(config)
     }
 
     /// 4340-7.2-1, 4340-7.2-2, 4340-7.3-1, 4340-18-1: a keyed hash of the flow, moved on by a clock that is

@@ -311,6 +311,11 @@ impl Port {
                 // The asking thread may have ended.
                 let _ = reply.send(connection.and_then(|c| c.rate_hint(now, backlog)));
             }
+            Request::SendCode(reply) => {
+                let connection = self.endpoint.connection(id);
+                // The asking thread may have ended.
+                let _ = reply.send(connection.and_then(|c| c.send_code(now)));
+            }
             Request::SlowReceiver(is_slow) => self.endpoint.set_slow_receiver(id, is_slow),
             Request::Inspect(reply) => {
                 if let Some(inspection) = self.inspect(id) {

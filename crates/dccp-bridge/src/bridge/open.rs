@@ -2,7 +2,7 @@
 
 use super::table::{DOORS, Place};
 use crate::cli::{Plan, Side, WhenFull};
-use crate::limits::{CONNECT_MAX, DCCP_PORT, DEAD_AFTER, SERVICE};
+use crate::limits::{CONNECT_MAX, DCCP_PORT, DEAD_AFTER, KEEPALIVE, PACKET, SERVICE};
 use crate::udp::UdpPort;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use dccp::proto::cc::Ccid;
@@ -117,6 +117,8 @@ fn options(plan: &Plan) -> Options {
         .recv_ccids(&ccids)
         .lifetime(plan.max_age)
         .send_buffer(plan.queue)
+        .send_buffer_bytes(PACKET * plan.queue as u64)
+        .keepalive(KEEPALIVE)
         .when_full(when_full)
         .connect_timeout(CONNECT_MAX)
         .dead_after(DEAD_AFTER)

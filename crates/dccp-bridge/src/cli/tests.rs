@@ -141,17 +141,10 @@ fn wrong_options_are_named_with_a_hint() {
 }
 
 #[test]
-fn safeudp_is_refused_with_its_reason_until_the_core_has_it() {
-    let line = "connect --udp 127.0.0.1:5 --peer h --ccid safeudp";
-    if dccp::proto::cc::registry::Ccids::default()
-        .find(248)
-        .is_some()
-    {
-        assert_eq!(plan(line).ccid, Some(248));
-    } else {
-        let what = "--ccid safeudp: SafeUDP (CCID 248) is not part of this version";
-        assert_eq!(failure(line).what, what);
-    }
+fn safeudp_is_a_name_of_ccid_248() {
+    let line = "connect --udp 127.0.0.1:5 --peer h --ccid";
+    assert_eq!(plan(&format!("{line} safeudp")).ccid, Some(248));
+    assert_eq!(plan(&format!("{line} 248")).ccid, Some(248));
 }
 
 #[test]

@@ -77,13 +77,10 @@ pub(super) fn encapsulation(text: &str) -> Result<Encapsulation, BadValue> {
         .map_err(|_| BadValue::new("must be udp or ip", "leave --over out to use udp"))
 }
 
-/// Number of the CCID that is named `safeudp`.
-const SAFE_UDP: u8 = 248;
-
 pub(super) fn ccid(text: &str) -> Result<u8, BadValue> {
     let ccids = Ccids::default();
     let number = match text {
-        "safeudp" => Some(SAFE_UDP),
+        "safeudp" => Some(dccp::safeudp::NUMBER),
         _ => text.parse().ok(),
     };
     let known = number.filter(|&ccid| ccids.find(ccid).is_some());
@@ -92,12 +89,8 @@ pub(super) fn ccid(text: &str) -> Result<u8, BadValue> {
             .iter()
             .map(|c| format!("{} ({})", c.number(), c.name()))
             .collect();
-        let problem = if number == Some(SAFE_UDP) {
-            "SafeUDP (CCID 248) is not part of this version"
-        } else {
-            "there is no such congestion control"
-        };
-        BadValue::new(problem, format!("choose one of {}", list.join(", ")))
+        let next = format!("choose one of {}", list.join(", "));
+        BadValue::new("there is no such congestion control", next)
     })
 }
 

@@ -38,6 +38,7 @@ pub(crate) struct Metrics {
     /// Datagrams that were dropped, by reason.
     pub(crate) expired: Counter,
     pub(crate) overflowed: Counter,
+    pub(crate) limited: Counter,
     pub(crate) too_big: Counter,
     pub(crate) marked: Counter,
     pub(crate) no_connection: Counter,
@@ -82,6 +83,7 @@ impl Metrics {
         let dropped = [
             ("expired", &self.expired),
             ("overflowed", &self.overflowed),
+            ("limited", &self.limited),
             ("too_big", &self.too_big),
             ("congestion_mark", &self.marked),
             ("no_connection", &self.no_connection),

@@ -63,7 +63,7 @@ fn start(side: &str, text: &str, changes: &[(&str, &str)]) -> Side {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("files-{side}"));
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
-    let mut text = text.replace("/run/dccp-bridge/encoder", folder.to_str().unwrap());
+    let mut text = text.replace("/run/dccp-bridge/connect-encoder", folder.to_str().unwrap());
     for (from, to) in changes {
         assert!(text.contains(from), "{from}");
         text = text.replace(from, to);

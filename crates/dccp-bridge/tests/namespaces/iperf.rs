@@ -120,3 +120,25 @@ fn program_that_sends_too_much_is_reported_and_the_published_rate_is_that_of_the
     let lost = lost_percent(&figures);
     assert!((20.0..80.0).contains(&lost), "{lost} % are lost");
 }
+
+#[test]
+fn safeudp_advises_enforces_and_recovers() {
+    let file = path("safeudp.json");
+    let more = ["--ccid", "safeudp", "--rate-file", file.to_str().unwrap()];
+    let Some(course) = Course::new("safeudp_advises_enforces_and_recovers", &more) else {
+        return;
+    };
+    let client = course.start(&["-b", "80M", "-t", "8"]);
+    for change in ["advisory", "enforcement"] {
+        let line = course.connect.wait_for(&format!(" {change}: "));
+        assert!(line.contains("the network is congested"), "{line}");
+    }
+    thread::sleep(Duration::from_secs(1));
+    let allowed = allowed_bps(&file).expect("a rate is published");
+    assert!(allowed < u64::from(LINK_BPS), "{allowed} bit/s");
+    // The program has not followed, so datagrams are lost or dropped.
+    let lost = lost_percent(&figures(client));
+    assert!(lost > 20.0, "{lost} % are lost");
+    let line = course.connect.wait_for(" recovery: ");
+    assert!(!line.contains(" 0 were dropped"), "{line}");
+}

@@ -31,11 +31,13 @@ impl Endpoint {
                 Ok(()) => return self.accept(now, flow, packet, service),
                 Err(code) => code,
             },
-            _ if self.listeners.is_open(port) => match self.redeem_cookie(now, &flow, packet) {
-                Ok(Some(conn)) => return Some(self.welcome(conn)),
-                Ok(None) => ResetCode::NO_CONNECTION,
-                Err(code) => code,
-            },
+            _ if self.listeners.is_open(port) && !self.is_held_off(now, &flow) => {
+                match self.redeem_cookie(now, &flow, packet) {
+                    Ok(Some(conn)) => return Some(self.welcome(conn)),
+                    Ok(None) => ResetCode::NO_CONNECTION,
+                    Err(code) => code,
+                }
+            }
             _ => ResetCode::NO_CONNECTION,
         };
         self.stats.drops.count(match code {
@@ -48,10 +50,10 @@ impl Endpoint {
         None
     }
 
-    /// Whether a breaker keeps a listener from this peer.
+    /// Whether a breaker leaves a listener no CCID for this peer.
     fn is_held_off(&self, now: Instant, flow: &Flow) -> bool {
         let config = self.listeners.config(flow.local_port);
-        self.held_off(now, flow, &config).is_some()
+        self.permitted(now, flow, config).is_err()
     }
 
     /// Step 3: a Request that a listener takes.
@@ -84,6 +86,8 @@ impl Endpoint {
         iss: Option<Seq>,
     ) -> Connection {
         let config = self.listeners.config(flow.local_port);
+        // The callers have turned away peers that are held off from all CCIDs.
+        let config = self.permitted(now, &flow, config.clone()).unwrap_or(config);
         let iss = iss.unwrap_or_else(|| self.initial_seq(now, &flow, &config));
         let mut conn = Connection::server(Birth {
             now,

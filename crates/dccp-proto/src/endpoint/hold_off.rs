@@ -12,8 +12,10 @@ pub(super) struct HoldOff {
 }
 
 impl HoldOff {
-    /// No connection to `peer` with CCID 248 begins before `until`. Beyond the bound the oldest entry is forgotten.
+    /// No connection to `peer` with CCID 248 begins before `until`, or before a later time that is known already. Beyond the bound the oldest entry is forgotten.
     pub(super) fn add(&mut self, now: Instant, peer: IpAddr, until: Instant) {
+        let known = self.until(now, peer);
+        let until = known.map_or(until, |known| known.max(until));
         self.peers
             .retain(|(other, until)| *other != peer && *until > now);
         if self.peers.len() >= bounds::HELD_OFF {
@@ -50,6 +52,8 @@ mod tests {
         assert_eq!(held.until(at(10), peer(1)), None);
         assert_eq!(held.until(at(9), peer(2)), None);
         held.add(at(5), peer(1), at(20));
+        assert_eq!(held.until(at(15), peer(1)), Some(at(20)));
+        held.add(at(6), peer(1), at(8));
         assert_eq!(held.until(at(15), peer(1)), Some(at(20)));
     }
 

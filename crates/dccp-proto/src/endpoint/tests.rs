@@ -221,6 +221,31 @@ fn seventy_thousand_packets_of_a_slow_start_all_arrive() {
 }
 
 #[test]
+fn hold_off_leaves_other_ccids() {
+    // SafeUDP §6: a breaker holds CCID 248 off, not CCID 2.
+    let mut endpoint = Endpoint::new(Box::new(Mix(1)));
+    let flow = Flow {
+        path: path(1, 2),
+        local_port: 40_000,
+        remote_port: 5001,
+    };
+    let (now, until) = (Instant::ZERO, Instant::from_nanos(1));
+    endpoint.hold_off.add(now, flow.path.remote, until);
+    let permitted = |now, ccids: &[u8]| {
+        let config = Config {
+            tx_ccids: ccids.to_vec(),
+            ..Config::default()
+        };
+        let config = endpoint.permitted(now, &flow, Arc::new(config));
+        config.map(|config| config.tx_ccids.clone())
+    };
+    assert_eq!(permitted(now, &[safeudp::NUMBER]), Err(until));
+    assert_eq!(permitted(now, &[safeudp::NUMBER, 2]), Ok(vec![2]));
+    let all = permitted(until, &[safeudp::NUMBER, 2]);
+    assert_eq!(all, Ok(vec![safeudp::NUMBER, 2]));
+}
+
+#[test]
 fn an_ended_connection_can_be_looked_at_until_the_next_event_is_polled() {
     let mut endpoint = Endpoint::new(Box::new(Mix(1)));
     let mut apps = Apps::default();

@@ -10,6 +10,7 @@ use crate::shared::Ready;
 use crate::signal::ReadyFd;
 use crate::stats::Stats;
 use core::time::Duration;
+use dccp_proto::cc::safeudp::SendCode;
 use dccp_proto::conn::ConnSnapshot;
 use dccp_proto::path::{Encap, Flow};
 use dccp_proto::wire::ServiceCode;
@@ -110,6 +111,19 @@ impl Socket {
         let (reply, answer) = sync_channel(1);
         self.engine.check()?;
         self.request(Request::RateHint(reply));
+        // No answer: the connection has ended.
+        Ok(answer.recv().ok().flatten())
+    }
+
+    /// The result that a send has now under CCID 248: sent, limited or dropped, with the advised or enforced rate. `None` with
+    /// other CCIDs, and after the end. [`Event::SafeUdp`](crate::Event::SafeUdp) reports changes as events. Asks the engine.
+    ///
+    /// # Errors
+    /// When the engine is gone.
+    pub fn send_code(&self) -> Result<Option<SendCode>, EngineGone> {
+        let (reply, answer) = sync_channel(1);
+        self.engine.check()?;
+        self.request(Request::SendCode(reply));
         // No answer: the connection has ended.
         Ok(answer.recv().ok().flatten())
     }

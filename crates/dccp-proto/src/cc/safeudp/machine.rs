@@ -195,11 +195,6 @@ impl Machine {
         self.trips
     }
 
-    /// Intervals until enforcement, while an advisory runs.
-    pub(crate) fn grace_left(&self, scales: &TimeScales) -> u32 {
-        scales.grace.saturating_sub(self.age)
-    }
-
     /// The part of packets lost or marked in the network, over the last five intervals.
     pub(crate) fn loss(&self) -> f64 {
         let sum = |of: fn(&(u64, u64)) -> u64| self.recent.iter().map(of).sum();
@@ -254,7 +249,10 @@ impl Machine {
             return self.open(Cause::Feedback);
         }
         self.set_cap(m, m.sent / 2.0);
-        self.enter(State::Enforce);
+        // A hold after a trip goes on.
+        if self.state != State::Throttled {
+            self.enter(State::Enforce);
+        }
         self.quiet = 0;
         self.calm = 0;
         Verdict::NoFeedback

@@ -12,7 +12,7 @@ use super::options::{AckOptions, DECLARED_RATE_LEN, write_declared_rate};
 use super::path::Rtt;
 use super::reference::LossEvents;
 use super::start_up::StartUp;
-use super::time_scales::{TimeScales, longest_interval, nominal_interval};
+use super::time_scales::{TimeScales, grace, longest_interval, nominal_interval};
 use super::{Profile, SafeUdpConfig};
 use crate::cc::config::{CcConfig, DEFAULT_RTT};
 use crate::cc::{Admission, Feedback, HcSender, Permit, Run, Signal, Snapshot};
@@ -28,6 +28,8 @@ use std::collections::VecDeque;
 
 /// An interval is extended until this many packets are judged.
 const JUDGED_LEAST: u64 = 50;
+/// The start-up counts smaller first datagrams as this: its window is at least the initial one of RFC 5348 §4.2, 4380 bytes.
+const START_SIZE_MIN: f64 = 438.0;
 /// Packets of a batch. Nothing is held back, so a batch holds what the application sent together.
 const BATCH: u32 = 64;
 /// Datagrams dropped at one time. An application that always has more must not keep the engine busy.
@@ -77,6 +79,8 @@ pub(crate) struct Sender {
     host_intervals: u64,
     /// The breaker that ended the connection, and the time before which no new one may begin.
     tripped: Option<(Cause, Instant)>,
+    /// When the grace of an advisory ends.
+    deadline: Option<Instant>,
     notices: VecDeque<SendCode>,
     reset: Option<u8>,
     is_declaration_due: bool,
@@ -113,6 +117,7 @@ impl Sender {
             network_intervals: 0,
             host_intervals: 0,
             tripped: None,
+            deadline: None,
             notices: VecDeque::new(),
             reset: None,
             is_declaration_due: safe_udp.declared_rate.is_some(),
@@ -206,6 +211,9 @@ impl Sender {
             self.host_intervals += 1;
         }
         let drops = self.meter.dropped();
+        if self.machine.state() != State::Advisory {
+            self.deadline = None;
+        }
         for verdict in self.machine.step(&measured) {
             self.report(now, verdict, &measured);
         }
@@ -242,7 +250,11 @@ impl Sender {
                 });
             }
             Verdict::Info(info) => self.notify(SendCode::Info(info)),
-            Verdict::Advise => self.notify(self.congestion(now)),
+            Verdict::Advise => {
+                self.deadline
+                    .get_or_insert(now + grace(self.rtt.smoothed()));
+                self.notify(self.congestion(now));
+            }
             Verdict::NoFeedback | Verdict::Enforce | Verdict::Throttle(_) => {
                 if let Some(cap) = self.machine.cap() {
                     self.notify(SendCode::Limited {
@@ -262,12 +274,11 @@ impl Sender {
     }
 
     fn congestion(&self, now: Instant) -> SendCode {
-        let left = self.machine.grace_left(&self.scales);
         SendCode::Congestion {
             advised_bits_per_s: bits_per_s(self.machine.advised()),
             tfrc_bits_per_s: bits_per_s(self.machine.tfrc()),
             loss_per_billion: per_billion(self.machine.loss()),
-            deadline: now + nominal_interval(self.rtt.smoothed()) * left,
+            deadline: self.deadline.unwrap_or(now),
         }
     }
 
@@ -295,7 +306,8 @@ impl HcSender for Sender {
         }
         if self.size <= 0.0 {
             self.size = len.max(1.0);
-            self.start_up = self.start_up.map(|_| StartUp::new(self.size));
+            let size = self.size.max(START_SIZE_MIN);
+            self.start_up = self.start_up.map(|_| StartUp::new(size));
         }
         let Some(limit) = self.limit(now) else {
             self.was_dropped = false;
@@ -429,7 +441,7 @@ impl HcSender for Sender {
             // The packets in flight left an interval ago or earlier, and no later packet shows that they are lost.
             self.machine.idle();
             self.matcher.end_interval();
-            self.meter.restart(now);
+            self.meter.pause(now);
             let goes_on = self.machine.state() == State::Throttled;
             self.ends = goes_on.then_some(now + next);
             return true;
@@ -463,6 +475,8 @@ impl HcSender for Sender {
         let limit = self.limit(now).filter(|_| self.size > 0.0);
         Some(match (self.machine.state(), limit) {
             (State::PeerGone, _) => SendCode::NotListening,
+            // The start-up may drop datagrams meanwhile; that is no enforcement.
+            (State::Advisory, _) => self.congestion(now),
             (_, Some(limit)) if self.was_dropped => SendCode::Dropped {
                 bits_per_s: bits_per_s(limit.rate),
                 dropped: self.dropped,
@@ -470,7 +484,6 @@ impl HcSender for Sender {
             (_, Some(limit)) => SendCode::Limited {
                 bits_per_s: bits_per_s(limit.rate),
             },
-            (State::Advisory, None) => self.congestion(now),
             _ => SendCode::Sent,
         })
     }

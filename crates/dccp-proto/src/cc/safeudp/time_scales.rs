@@ -4,7 +4,7 @@ use core::time::Duration;
 
 /// No measurement interval is shorter.
 const INTERVAL_MIN: Duration = Duration::from_millis(100);
-/// The longest grace that a short path gets.
+/// No grace is shorter.
 const GRACE_MIN: Duration = Duration::from_secs(1);
 /// No breaker window is shorter.
 const BREAKER_MIN: Duration = Duration::from_secs(10);
@@ -34,7 +34,7 @@ impl TimeScales {
     pub(crate) fn new(rtt: Duration, interval: Duration) -> Self {
         let rtt = rtt.min(RTT_MAX);
         let interval = interval.max(nominal_interval(rtt)).min(8 * RTT_MAX);
-        let grace = (10 * rtt).max(GRACE_MIN);
+        let grace = grace(rtt);
         let breaker = (5 * (5 * interval + grace)).max(BREAKER_MIN);
         Self {
             grace: intervals(grace, interval),
@@ -42,6 +42,11 @@ impl TimeScales {
             silence: (3 * nominal_interval(rtt)).max(8 * rtt).max(SILENCE_MIN),
         }
     }
+}
+
+/// The time that an advisory leaves to the application at this round-trip time, `G`.
+pub(crate) fn grace(rtt: Duration) -> Duration {
+    (10 * rtt.min(RTT_MAX)).max(GRACE_MIN)
 }
 
 /// The measurement interval at this round-trip time, `T_m`.

@@ -59,6 +59,13 @@ impl Meter {
         };
     }
 
+    /// Starts the next interval after one without a packet. Packets that the peer left unanswered before do not count as its
+    /// silence.
+    pub(super) fn pause(&mut self, now: Instant) {
+        self.restart(now);
+        self.unanswered = 0;
+    }
+
     /// Packets have left, with `bytes` of application data.
     pub(super) fn on_sent(&mut self, run: &Run, bytes: f64) {
         self.input += bytes;
