@@ -24,6 +24,8 @@ const QUIET: u32 = 3;
 /// The cycle of the cap. Between a reduction and two raises its coefficient of variation is below 0.2.
 const RAISE: f64 = 1.25;
 const LOWER: f64 = 0.7;
+/// No cap is below a packet in this many seconds, or in a longer round trip.
+const SLOWEST: f64 = 0.1;
 /// The part of the rate that a breaker leaves at its first trip.
 const THROTTLE: f64 = 0.1;
 /// Acknowledgements that report nothing new for this many intervals open the breaker (RFC 8083 §4.2).
@@ -261,14 +263,18 @@ impl Machine {
     fn judge(&mut self, m: &Measured, verdicts: &mut Vec<Verdict>) {
         let attribution = m.interval.attribution();
         let is_marked = attribution.network > 0;
-        self.recent
-            .push_back((m.interval.judged, attribution.network));
-        self.recent
-            .drain(..self.recent.len().saturating_sub(TRANSIENT));
+        let is_judged = m.interval.judged > 0 || is_marked;
+        if is_judged {
+            self.recent
+                .push_back((m.interval.judged, attribution.network));
+            self.recent
+                .drain(..self.recent.len().saturating_sub(TRANSIENT));
+        }
         if is_marked {
             self.quiet = 0;
             self.calm = 0;
-        } else {
+        } else if is_judged {
+            // An interval without a judged packet is no clean one.
             self.quiet += 1;
             self.calm = self.calm.saturating_add(1);
         }
@@ -298,6 +304,7 @@ impl Machine {
                     self.recent.drain(..self.recent.len() - 1);
                 }
             }
+            State::Eval | State::Enforce if !is_judged => {}
             State::Eval => self.evaluate(m, verdicts),
             State::Advisory => self.advise(m, verdicts),
             State::Enforce => self.enforce(m, verdicts),
@@ -440,7 +447,7 @@ impl Machine {
 
     /// Sets the cap, at least one packet per round trip.
     fn set_cap(&mut self, m: &Measured, cap: f64) {
-        self.cap = Some(cap.max(m.size / m.rtt));
+        self.cap = Some(cap.max(m.size / m.rtt.max(SLOWEST)));
     }
 
     fn clear(&mut self) {

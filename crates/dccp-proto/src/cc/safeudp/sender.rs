@@ -79,6 +79,8 @@ pub(crate) struct Sender {
     host_intervals: u64,
     /// The breaker that ended the connection, and the time before which no new one may begin.
     tripped: Option<(Cause, Instant)>,
+    /// The end of the hold after a first trip. A new connection would escape it.
+    throttled_until: Option<Instant>,
     /// When the grace of an advisory ends.
     deadline: Option<Instant>,
     notices: VecDeque<SendCode>,
@@ -117,6 +119,7 @@ impl Sender {
             network_intervals: 0,
             host_intervals: 0,
             tripped: None,
+            throttled_until: None,
             deadline: None,
             notices: VecDeque::new(),
             reset: None,
@@ -256,6 +259,9 @@ impl Sender {
                 self.notify(self.congestion(now));
             }
             Verdict::NoFeedback | Verdict::Enforce | Verdict::Throttle(_) => {
+                if matches!(verdict, Verdict::Throttle(_)) {
+                    self.throttled_until = Some(self.end_of_hold(now));
+                }
                 if let Some(cap) = self.machine.cap() {
                     self.notify(SendCode::Limited {
                         bits_per_s: bits_per_s(cap),
@@ -264,13 +270,18 @@ impl Sender {
             }
             Verdict::Raise | Verdict::Lower => {}
             Verdict::Trip(cause) => {
-                let not_before = now + self.meter.elapsed(now) * self.scales.breaker_window;
+                let not_before = self.end_of_hold(now);
                 self.tripped = Some((cause, not_before));
                 self.reset = Some(cause.reset_code().0);
                 self.notify(SendCode::Refused { cause, not_before });
             }
             Verdict::NotListening => self.notify(SendCode::NotListening),
         }
+    }
+
+    /// The end of a hold that begins now: one breaker window.
+    fn end_of_hold(&self, now: Instant) -> Instant {
+        now + self.meter.elapsed(now) * self.scales.breaker_window
     }
 
     fn congestion(&self, now: Instant) -> SendCode {
@@ -489,7 +500,8 @@ impl HcSender for Sender {
     }
 
     fn hold_off(&self) -> Option<Instant> {
-        self.tripped.map(|(_, not_before)| not_before)
+        let tripped = self.tripped.map(|(_, not_before)| not_before);
+        tripped.or(self.throttled_until)
     }
 
     fn is_overdue(&self, now: Instant) -> bool {

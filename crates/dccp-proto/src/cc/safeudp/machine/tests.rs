@@ -266,6 +266,47 @@ fn silence_halves_the_cap_then_opens_the_breaker() {
 }
 
 #[test]
+fn silence_does_not_end_a_hold() {
+    let mut run = Run::shared();
+    run.expect(
+        lost(600),
+        &[Eval, Eval, Advisory, Advisory, Advisory, Enforce],
+    );
+    while run.machine.state() != Throttled {
+        run.step(lost(600));
+    }
+    let cap = run.cap();
+    assert_eq!(run.silence(), [Verdict::NoFeedback]);
+    run.expect_cap(cap / 2.0);
+    // The hold lasts for a breaker window of 38 intervals after the trip.
+    run.expect(clean(), &[Throttled; 37]);
+}
+
+#[test]
+fn interval_without_a_judged_packet_is_no_clean_one() {
+    let mut run = Run::shared();
+    run.expect(
+        lost(4),
+        &[Eval, Eval, Advisory, Advisory, Advisory, Enforce],
+    );
+    let cap = run.cap();
+    run.expect(judged(0), &[Enforce; 20]);
+    run.expect_cap(cap);
+}
+
+#[test]
+fn cap_of_a_short_path_is_at_least_a_packet_in_100_ms() {
+    let mut run = Run::shared();
+    let measured = Measured {
+        sent: 1.0,
+        rtt: 20e-6,
+        ..run.measured(Interval::default(), Reports::Silent(RTT))
+    };
+    assert_eq!(run.machine.step(&measured), [Verdict::NoFeedback]);
+    run.expect_cap(14_600.0);
+}
+
+#[test]
 fn absent_application_ends_the_control() {
     let mut run = Run::shared();
     let gone = Interval {
