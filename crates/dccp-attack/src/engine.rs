@@ -9,7 +9,7 @@ use crate::victim::{ECHO, HOLD, LEN, SERVICE};
 use anyhow::{Context as _, Result, ensure};
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
-use dccp::{DccpAddr, Options, Socket, clock};
+use dccp::{ConnectError, DccpAddr, Options, Socket, clock};
 use serde_json::json;
 use std::io::BufRead as _;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -138,14 +138,18 @@ fn many_of_one_address(_: Scale) -> Result<Outcome> {
     let many = on_host(network.attacker.name(), cores.attacker, move |options| {
         let options = options.service_code(SERVICE);
         let to = victim_at(VICTIM_AT_ATTACKER);
-        let connect = |_| -> Result<Socket> {
-            let socket = Socket::connect(to, &options)?;
-            // The listener may have turned it away by now.
-            let _ = socket.send(HOLD);
-            Ok(socket)
-        };
-        let clients: Result<Vec<Socket>> = (0..CLIENTS).map(connect).collect();
-        let clients = clients?;
+        let mut clients = Vec::new();
+        for _ in 0..CLIENTS {
+            // The listener turns a client away during its handshake or right after it.
+            match Socket::connect(to, &options) {
+                Ok(socket) => {
+                    let _ = socket.send(HOLD);
+                    clients.push(socket);
+                }
+                Err(ConnectError::TooBusy { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
         be_served(&friend, cores.victim, victim_at(VICTIM))?;
         host::sleep(Duration::from_millis(500));
         let is_open = |client: &&Socket| client.close_reason().is_none();
