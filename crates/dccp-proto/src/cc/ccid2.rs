@@ -4,9 +4,10 @@
 //! The Ack Vectors that CCID 2 lives on are the connection's (`conn/ack_vector.rs`).
 
 use super::ack_ratio::AckRatio;
-use super::config::{CcConfig, DEFAULT_RTT};
+use super::ack_timing::AckTiming;
+use super::config::CcConfig;
 use super::law::Law;
-use super::one_way::{self, Newest, Times};
+use super::one_way::{self, Times};
 use super::window::{Sent, WindowSender};
 use super::window_rules::Ccid2Rules;
 use super::{
@@ -15,8 +16,8 @@ use super::{
 };
 use crate::seq::Seq;
 use crate::time::{Instant, Nanos};
+use crate::wire::OptionWriter;
 use crate::wire::features::Feature;
-use crate::wire::{Ecn, OptionWriter};
 use core::time::Duration;
 
 const ACK_RATIO: u8 = Feature::AckRatio.number();
@@ -193,86 +194,29 @@ impl HcSender for Sender {
 /// congestion shows, and never later than the delayed-ack timer.
 #[derive(Debug)]
 struct Receiver {
-    ratio: u32,
+    timing: AckTiming,
     delayed_ack: Nanos,
-    /// The packet that acknowledgements name, and when it arrived.
-    newest: Newest,
-    /// That time is not reported.
+    /// The time of arrival is not reported.
     is_strict: bool,
-    /// Data packets since the last acknowledgement, and when the first of them arrived.
-    pending: u32,
-    pending_since: Instant,
-    is_urgent: bool,
-    /// The packet after or before a gap that last caused an acknowledgement.
-    gap_told: Option<Seq>,
-    /// When a mark last caused an acknowledgement.
-    marked_at: Option<Instant>,
-    rtt: Nanos,
 }
 
 impl Receiver {
     fn new(config: &CcConfig) -> Self {
         Self {
-            ratio: 2,
+            timing: AckTiming::new(config, config.is_strict),
             delayed_ack: config.delayed_ack.into(),
-            newest: Newest::default(),
             is_strict: config.is_strict,
-            pending: 0,
-            pending_since: config.now,
-            is_urgent: false,
-            gap_told: None,
-            marked_at: None,
-            rtt: config.rtt.unwrap_or(DEFAULT_RTT).into(),
         }
-    }
-
-    /// Whether to report a gap at once: not if one was reported less than half an Ack Ratio before.
-    /// Scattered losses would be answered one by one, ten times as often as the peer expects, and
-    /// its acknowledgements of those would fall out of our Sequence Window.
-    fn is_news(&self, seq: Seq) -> bool {
-        self.gap_told.is_none_or(|told| {
-            self.is_strict
-                || !seq.is_after(told)
-                || seq.steps_from(told) >= u64::from(self.ratio / 2)
-        })
     }
 }
 
 impl HcReceiver for Receiver {
     fn on_packet(&mut self, p: &Arrival<'_>) {
-        self.rtt = p.rtt.map_or(self.rtt, Nanos::from);
-        let before = self.newest.on_packet(p.seq, p.now);
-        // It shows a gap, or closes one (4340-11.3-4).
-        let is_out_of_order = before.is_some_and(|newest| p.seq != newest.next());
-        if is_out_of_order && self.is_news(p.seq) {
-            self.is_urgent = true;
-            self.gap_told = Some(p.seq);
-        }
-        if !p.is_data {
-            return;
-        }
-        if p.ecn == Ecn::Ce && self.marked_at.is_none_or(|at| p.now >= at + self.rtt) {
-            // 4340-11.3-4: a queue that marks everything must not make us answer everything.
-            self.marked_at = Some(p.now);
-            self.is_urgent = true;
-        }
-        if self.pending == 0 {
-            self.pending_since = p.now;
-        }
-        self.pending += 1;
+        self.timing.on_packet(p);
     }
 
     fn ack_due(&self, now: Instant) -> AckDue {
-        // 4340-11.3-1; AMB-4: without an Ack Ratio, one per two packets.
-        let ratio = if self.ratio == 0 { 2 } else { self.ratio };
-        if self.is_urgent || self.pending >= ratio {
-            AckDue::Now
-        } else if self.pending > 0 {
-            // 4340-11.3-3
-            AckDue::at(self.pending_since + self.delayed_ack, now)
-        } else {
-            AckDue::No
-        }
+        self.timing.due(now, self.delayed_ack)
     }
 
     fn ack_options_len(&self, _now: Instant) -> usize {
@@ -283,31 +227,28 @@ impl HcReceiver for Receiver {
         // 4341-10-1: CCID 2 has no options but those for experiments; its Ack Vectors are the
         // connection's.
         if !self.is_strict {
-            self.newest.push(ack.ack, ack.options);
+            self.timing.newest().push(ack.ack, ack.options);
         }
-        // 4340-11.3-2: an acknowledgement with data reports the same, so counting restarts.
-        self.pending = 0;
-        self.is_urgent = false;
+        self.timing.on_ack();
         true
     }
 
     fn on_rollback(&mut self, _newest: Seq) {
-        self.newest = Newest::default();
-        self.gap_told = None;
+        self.timing.on_rollback();
     }
 
     fn on_feature(&mut self, feature: u8, value: u64) {
         if feature == ACK_RATIO {
-            self.ratio = u32::try_from(value).unwrap_or(u32::MAX);
+            self.timing.on_ratio(value);
         }
     }
 
     fn snapshot(&self) -> Snapshot {
         Snapshot {
-            rtt: Some(self.rtt.duration()),
+            rtt: Some(self.timing.rtt().duration()),
             inner: vec![
-                ("ack_ratio", f64::from(self.ratio)),
-                ("pending", f64::from(self.pending)),
+                ("ack_ratio", f64::from(self.timing.ratio())),
+                ("pending", f64::from(self.timing.pending())),
             ],
             ..Snapshot::default()
         }

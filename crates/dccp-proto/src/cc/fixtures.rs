@@ -68,6 +68,33 @@ pub(crate) fn feedback() -> Feedback<'static> {
     }
 }
 
+/// A data packet of 1000 bytes, as a receiver takes it.
+pub(crate) fn arrival(now: Instant, seq: u64) -> Arrival<'static> {
+    Arrival {
+        now,
+        seq: Seq::new(seq),
+        ccval: 0,
+        ecn: Ecn::Ect0,
+        packet_type: PacketType::Data,
+        is_data: true,
+        payload_len: 1000,
+        is_short: false,
+        ndp_count: None,
+        rtt: None,
+        options: Options::EMPTY,
+    }
+}
+
+/// An acknowledgement without data, as the receiver of the other half-connection takes it.
+pub(crate) fn pure_ack(now: Instant, seq: u64) -> Arrival<'static> {
+    Arrival {
+        packet_type: PacketType::Ack,
+        is_data: false,
+        payload_len: 0,
+        ..arrival(now, seq)
+    }
+}
+
 /// A count of `n` packets.
 pub(crate) fn packets(n: u32) -> Count {
     Count {

@@ -9,6 +9,7 @@
 //! `pipe_max`), when to acknowledge (`ack_due`), acknowledgements of those ([`Signal::SendAck`]).
 
 mod ack_ratio;
+mod ack_timing;
 mod ccid;
 pub mod ccid2;
 pub mod ccid3;

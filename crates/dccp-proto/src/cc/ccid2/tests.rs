@@ -1,35 +1,12 @@
 //! CCID 2's own parts: acknowledgements of acknowledgements, and the receiver.
 
 use super::*;
-use crate::cc::fixtures::{Net, START, at, config, feedback, ms, packets, single};
+use crate::cc::fixtures::{
+    Net, START, arrival, at, config, feedback, ms, packets, pure_ack, single,
+};
 use crate::cc::law::reno::Reno;
 use crate::cc::law::{LawConfig, ledbat, lp};
-use crate::wire::{OptionWriter, Options, PacketType};
-
-fn arrival(now: Instant, seq: u64) -> Arrival<'static> {
-    Arrival {
-        now,
-        seq: Seq::new(seq),
-        ccval: 0,
-        ecn: Ecn::Ect0,
-        packet_type: PacketType::Data,
-        is_data: true,
-        payload_len: 1000,
-        is_short: false,
-        ndp_count: None,
-        rtt: None,
-        options: Options::EMPTY,
-    }
-}
-
-fn pure_ack(now: Instant, seq: u64) -> Arrival<'static> {
-    Arrival {
-        packet_type: PacketType::Ack,
-        is_data: false,
-        payload_len: 0,
-        ..arrival(now, seq)
-    }
-}
+use crate::wire::{Ecn, OptionWriter};
 
 fn ack(r: &mut Receiver, now: Instant) {
     let mut options = OptionWriter::new(0);

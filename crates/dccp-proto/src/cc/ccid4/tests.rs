@@ -3,7 +3,7 @@
 use super::small_packets::SmallPackets;
 use super::*;
 use crate::cc::ccid3::{Counted, Variant};
-use crate::cc::fixtures::{Fate, Net, START, at, config, feedback, is_near, ms, single};
+use crate::cc::fixtures::{Fate, Net, START, arrival, at, config, feedback, is_near, ms, single};
 use crate::cc::law::bench::{table, whole};
 use crate::cc::{AckDue, Arrival, OutgoingAck, Permit, Run};
 use crate::seq::Seq;
@@ -11,7 +11,7 @@ use crate::time::Instant;
 use crate::wire::ccid_options::{
     CcidOpt, LossInterval, LossIntervals, push_dropped_packets, push_loss_intervals,
 };
-use crate::wire::{Ecn, Opt, OptionWriter, Options, PacketType};
+use crate::wire::{Ecn, Opt, OptionWriter, Options};
 use core::time::Duration;
 
 fn assert_near(value: f64, expected: f64) {
@@ -285,17 +285,9 @@ fn the_time_of_an_interval_is_remembered_longer_than_departures() {
 
 fn data(now: Instant, seq: u64, ccval: u8) -> Arrival<'static> {
     Arrival {
-        now,
-        seq: Seq::new(seq),
         ccval,
-        ecn: Ecn::Ect0,
-        packet_type: PacketType::Data,
-        is_data: true,
         payload_len: 100,
-        is_short: false,
-        ndp_count: None,
-        rtt: None,
-        options: Options::EMPTY,
+        ..arrival(now, seq)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::report::Reports;
 use super::*;
-use crate::cc::fixtures::{START, at, config, feedback, is_near, ms};
+use crate::cc::fixtures::{START, arrival, at, config, feedback, is_near, ms, pure_ack};
 use crate::seq::Seq;
 use crate::wire::ccid_options::{LossIntervals, RttEstimate};
 use crate::wire::{Ecn, Options};
@@ -15,29 +15,10 @@ fn receiver() -> Receiver {
     })
 }
 
-/// A data packet of 1000 bytes.
 fn packet(now: Instant, seq: u64, ccval: u8) -> Arrival<'static> {
     Arrival {
-        now,
-        seq: Seq::new(seq),
         ccval,
-        ecn: Ecn::Ect0,
-        packet_type: PacketType::Data,
-        is_data: true,
-        payload_len: 1000,
-        is_short: false,
-        ndp_count: None,
-        rtt: None,
-        options: Options::EMPTY,
-    }
-}
-
-fn pure_ack(now: Instant, seq: u64) -> Arrival<'static> {
-    Arrival {
-        packet_type: PacketType::Ack,
-        is_data: false,
-        payload_len: 0,
-        ..packet(now, seq, 0)
+        ..arrival(now, seq)
     }
 }
 

@@ -1,20 +1,12 @@
 use super::*;
-use crate::cc::fixtures::{START, config, ms};
-use crate::wire::{OptionWriter, Options, PacketType};
+use crate::cc::fixtures::{self, START, config, ms};
+use crate::wire::{Ecn, OptionWriter, Options};
 
+/// A data packet at a round trip of 20 ms.
 fn arrival(now: Instant, seq: u64) -> Arrival<'static> {
     Arrival {
-        now,
-        seq: Seq::new(seq),
-        ccval: 0,
-        ecn: Ecn::Ect0,
-        packet_type: PacketType::Data,
-        is_data: true,
-        payload_len: 1000,
-        is_short: false,
-        ndp_count: None,
         rtt: Some(ms(20)),
-        options: Options::EMPTY,
+        ..fixtures::arrival(now, seq)
     }
 }
 
