@@ -1,7 +1,7 @@
 //! The network's rate, for applications that can adapt to it: encoders, sensors.
 
 use super::{App, Connection, State};
-use crate::cc::{Feedback, Permit};
+use crate::cc::{Feedback, Permit, Snapshot};
 use crate::event::{Event, RateHint};
 use crate::number::to_f64;
 use crate::time::{Instant, Rate};
@@ -34,8 +34,8 @@ impl RateMeter {
         self.sampled.is_none_or(|at| now >= at + INTERVAL)
     }
 
-    /// The smoothed rates, with samples that cover the time since the last one. `received`: the rate of the last feedback
-    /// in bytes per second, where the peer reports one.
+    /// The smoothed rates, with samples in bytes per second that cover the time since the last one. `received`: the rate
+    /// of the last feedback, where the peer reports one. CCIDs 3 and 4 do so, and need not report each packet.
     fn updated(&self, now: Instant, allowed: Option<f64>, received: Option<f64>) -> Self {
         let Some(sampled) = self.sampled else {
             return Self {
@@ -70,10 +70,11 @@ impl Connection {
         if !matches!(self.state, State::PartOpen | State::Open) {
             return None;
         }
-        let allowed = self.allowed_rate()?;
+        let cc = self.tx.cc.snapshot();
+        let allowed = self.allowed_rate(&cc)?;
         let meter = if self.rate_meter.is_sample_due(now) {
             self.rate_meter
-                .updated(now, Some(allowed.bytes_per_s()), self.received_rate())
+                .updated(now, Some(allowed.bytes_per_s()), received(&cc))
         } else {
             self.rate_meter
         };
@@ -123,9 +124,9 @@ impl Connection {
         if !self.rate_meter.is_sample_due(now) {
             return;
         }
-        let allowed = self.allowed_rate().map(Rate::bytes_per_s);
-        let received = self.received_rate();
-        self.rate_meter = self.rate_meter.updated(now, allowed, received);
+        let cc = self.tx.cc.snapshot();
+        let allowed = self.allowed_rate(&cc).map(Rate::bytes_per_s);
+        self.rate_meter = self.rate_meter.updated(now, allowed, received(&cc));
         if !self.config.rate_hints {
             return;
         }
@@ -139,21 +140,14 @@ impl Connection {
 
     /// The window per round trip or the controller's rate, whichever is less, because a paced window's rate exceeds its
     /// share. Application data only.
-    fn allowed_rate(&self) -> Option<Rate> {
-        let snapshot = self.tx.cc.snapshot();
+    fn allowed_rate(&self, cc: &Snapshot) -> Option<Rate> {
         let rtt = self.rtt?.as_secs_f64();
-        let by_window = snapshot
+        let by_window = cc
             .cwnd_packets
             .map(|packets| packets * to_f64(self.usual_len()) / rtt);
-        let by_rate = snapshot.rate.map(Rate::bytes_per_s);
+        let by_rate = cc.rate.map(Rate::bytes_per_s);
         let least = by_window.into_iter().chain(by_rate).reduce(f64::min);
         least.filter(|rate| *rate > 0.0).map(Rate::from_bytes_per_s)
-    }
-
-    /// The rate that the peer measures, in bytes per second: CCIDs 3 and 4 report it, and need not report each packet.
-    fn received_rate(&self) -> Option<f64> {
-        let snapshot = self.tx.cc.snapshot();
-        snapshot.receive_rate.map(Rate::bytes_per_s)
     }
 
     /// The mean size of the application's recent datagrams; before the first, the maximum packet size.
@@ -163,6 +157,10 @@ impl Connection {
             mean => mean as u64,
         }
     }
+}
+
+fn received(cc: &Snapshot) -> Option<f64> {
+    cc.receive_rate.map(Rate::bytes_per_s)
 }
 
 #[expect(

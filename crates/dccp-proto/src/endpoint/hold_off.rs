@@ -18,6 +18,9 @@ impl HoldOff {
         let until = known.map_or(until, |known| known.max(until));
         self.peers
             .retain(|(other, until)| *other != peer && *until > now);
+        if until <= now {
+            return;
+        }
         if self.peers.len() >= bounds::HELD_OFF {
             self.peers.pop_front();
         }
@@ -67,6 +70,9 @@ mod tests {
         assert_eq!(held.until(at(2), peer(9)), None);
         assert_eq!(held.until(at(2), peer(10)), Some(at(10)));
         held.add(at(11), peer(1), at(12));
+        assert_eq!(held.peers.len(), 1);
+        // A hold that is over already pushes no other out.
+        held.add(at(11), peer(2), at(11));
         assert_eq!(held.peers.len(), 1);
     }
 }

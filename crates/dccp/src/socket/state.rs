@@ -17,7 +17,7 @@ use dccp_proto::wire::ServiceCode;
 use dccp_proto::{Instant, RateHint};
 #[cfg(unix)]
 use std::io;
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{SyncSender, sync_channel};
 
 /// State and settings.
 impl Socket {
@@ -108,11 +108,7 @@ impl Socket {
     /// # Errors
     /// When the engine is gone.
     pub fn rate_hint(&self) -> Result<Option<RateHint>, EngineGone> {
-        let (reply, answer) = sync_channel(1);
-        self.engine.check()?;
-        self.request(Request::RateHint(reply));
-        // No answer: the connection has ended.
-        Ok(answer.recv().ok().flatten())
+        self.ask(Request::RateHint)
     }
 
     /// The result that a send has now under CCID 248: sent, limited or dropped, with the advised or enforced rate. `None` with
@@ -121,9 +117,16 @@ impl Socket {
     /// # Errors
     /// When the engine is gone.
     pub fn send_code(&self) -> Result<Option<SendCode>, EngineGone> {
+        self.ask(Request::SendCode)
+    }
+
+    fn ask<T>(
+        &self,
+        request: fn(SyncSender<Option<T>>) -> Request,
+    ) -> Result<Option<T>, EngineGone> {
         let (reply, answer) = sync_channel(1);
         self.engine.check()?;
-        self.request(Request::SendCode(reply));
+        self.request(request(reply));
         // No answer: the connection has ended.
         Ok(answer.recv().ok().flatten())
     }
