@@ -7,7 +7,6 @@
 
 mod bridge;
 mod cli;
-mod cmd;
 mod context;
 mod files;
 mod flow;
@@ -22,7 +21,7 @@ mod udp;
 
 use cli::Command;
 pub use cli::command;
-use dccp_cli::{Failure, end, exit, print};
+use dccp_cli::{Failure, end, exit, package, print};
 use std::process::ExitCode;
 
 /// Runs the program with the words of the command line.
@@ -35,8 +34,8 @@ pub fn run() -> ExitCode {
 fn perform(command: Command) -> Result<u8, Failure> {
     match command {
         Command::Carry(plan) => bridge::run(&plan),
-        Command::Man(folder) => cmd::man(&folder),
-        Command::Completions(shell) => cmd::completions(shell),
+        Command::Man(folder) => package::man(cli::command(), &folder),
+        Command::Completions(shell) => package::completions(cli::command(), shell),
         Command::Show(text) => {
             print(&text)?;
             Ok(exit::DONE)

@@ -24,7 +24,7 @@ pub(crate) const IDLE: RangeInclusive<Duration> =
 
 /// Samples of all flows are taken in turns, this far apart.
 pub(crate) const TICK: Duration = Duration::from_millis(100);
-/// Flows that are sampled in one tick. Each sample asks the engine twice, which takes some microseconds.
+/// Flows that are sampled in one tick. Each sample asks the engine three times, which takes some microseconds.
 pub(crate) const SAMPLES_PER_TICK: usize = 32;
 
 /// The first wait after a connection failed. Each further failure doubles it.

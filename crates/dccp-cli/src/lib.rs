@@ -1,10 +1,12 @@
 //! Code shared by the project's command-line programs: quantities, errors in two lines, exit codes, Ctrl-C,
-//! wrapped text.
+//! wrapped text, manual pages.
 
+pub mod args;
 pub mod exit;
 mod failure;
 pub mod interrupt;
 pub mod law;
+pub mod package;
 mod print;
 pub mod quantity;
 

@@ -20,7 +20,7 @@ mod wire;
 use cli::Command;
 pub use cli::command;
 use cli::udpmon::{Program, Translation};
-use dccp_cli::{Failure, end, exit, print};
+use dccp_cli::{Failure, end, exit, package, print};
 use std::ffi::OsString;
 use std::process::ExitCode;
 use third::process;
@@ -61,8 +61,8 @@ fn perform(command: Command) -> Result<u8, Failure> {
         Command::Bulk(bulk) => cmd::bulk::run(&bulk),
         Command::Third(third) => third::client::run(&third),
         Command::Sweep(sweep) => sweep.run(),
-        Command::Man(folder) => cmd::man::run(&folder),
-        Command::Completions(shell) => cmd::completions::run(shell),
+        Command::Man(folder) => package::man(cli::command(), &folder),
+        Command::Completions(shell) => package::completions(cli::command(), shell),
         Command::Compare(compare) => cmd::compare::run(&compare),
         Command::Export(export) => cmd::export::run(&export),
         Command::Ping(ping) => cmd::ping::run(&ping),

@@ -6,12 +6,12 @@ mod values;
 
 use crate::limits::{AGE, FLOWS, IDLE, QUEUE};
 use clap::{Args, CommandFactory, FromArgMatches as _, Parser, Subcommand, ValueEnum};
-use clap_complete::Shell;
 use core::net::SocketAddr;
 use core::time::Duration;
 use dccp::Encapsulation;
 use dccp_cli::Failure;
 use dccp_cli::law::NamedLaw;
+use dccp_cli::package::Shell;
 use explain::explain;
 use std::ffi::OsString;
 use std::path::PathBuf;

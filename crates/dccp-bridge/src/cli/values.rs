@@ -1,43 +1,20 @@
 //! The values of options, and the errors of those that are wrong.
 
-use core::fmt;
 use core::net::SocketAddr;
 use core::ops::RangeInclusive;
 use core::time::Duration;
 use dccp::Encapsulation;
 use dccp::proto::cc::registry::Ccids;
+use dccp_cli::args::BadValue;
 use dccp_cli::law::{self, NamedLaw};
 use dccp_cli::quantity;
-
-/// The error of a value: its constraint and a hint.
-#[derive(Debug)]
-pub(super) struct BadValue {
-    pub(super) problem: String,
-    pub(super) next: String,
-}
-
-impl BadValue {
-    fn new(problem: impl Into<String>, next: impl Into<String>) -> Self {
-        let (problem, next) = (problem.into(), next.into());
-        Self { problem, next }
-    }
-}
-
-impl fmt::Display for BadValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.problem)
-    }
-}
-
-impl core::error::Error for BadValue {}
 
 /// A parser of times within `range`.
 pub(super) fn span(
     range: RangeInclusive<Duration>,
 ) -> impl Fn(&str) -> Result<Duration, BadValue> + Clone {
     move |text| {
-        let value =
-            quantity::time(text).map_err(|e| BadValue::new(e.to_string(), e.next_step()))?;
+        let value = quantity::time(text)?;
         if range.contains(&value) {
             return Ok(value);
         }

@@ -1,13 +1,14 @@
 //! `--flow`: one flow with values of its own.
 
 use super::Bulk;
-use super::values::{BadValue, ccid, law, rate, shape};
+use super::values::{ccid, law, rate, shape};
 use crate::load::shape::Shape;
 use crate::schema::Transport;
 use crate::session::probe::idle_time;
 use crate::wire::message::{Mode, Request, client_sends};
 use core::time::Duration;
 use dccp::proto::time::nanos;
+use dccp_cli::args::BadValue;
 use dccp_cli::law::NamedLaw;
 
 const NEXT: &str = "write for example --flow ccid=3,rate=5M or --flow shape=poisson:5M,law=cubic";

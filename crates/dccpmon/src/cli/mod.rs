@@ -33,12 +33,12 @@ use checks::{
     check_count, check_law, check_sample, check_window, flows, has_echoes, notes, usual_interval,
 };
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use clap_complete::Shell;
 use common::{Common, family};
 use core::time::Duration;
 use dccp::Encapsulation;
 use dccp_cli::Failure;
 use dccp_cli::law::NamedLaw;
+use dccp_cli::package::Shell;
 use explain::{explain, no_host};
 use export::Export;
 use flow::{FlowValues, flow};

@@ -1,12 +1,13 @@
 //! `--from`: the words of a third-party test, which one server runs to another.
 
-use super::values::{BadValue, number};
+use super::values::number;
 use super::{Bulk, BulkWords, Command, bulk};
 use crate::schema::Kind;
 use crate::third::destinations::is_host;
 use clap::Args;
 use core::fmt;
 use dccp_cli::Failure;
+use dccp_cli::args::BadValue;
 
 /// Examples below the help of `bulk` and `stream`.
 pub(super) const EXAMPLES: &str = "Examples:\n  \

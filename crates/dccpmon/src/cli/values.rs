@@ -16,37 +16,10 @@ use core::time::Duration;
 use dccp::proto::time::nanos;
 use dccp::{Encapsulation, ServiceCode};
 use dccp_cli::Failure;
+use dccp_cli::args::BadValue;
 use dccp_cli::law::{self, NamedLaw};
-use dccp_cli::quantity::{self, QuantityError};
+use dccp_cli::quantity;
 use std::path::Path;
-
-/// The error of a value: its constraint and a hint.
-#[derive(Debug)]
-pub(crate) struct BadValue {
-    pub(crate) problem: String,
-    pub(crate) next: String,
-}
-
-impl BadValue {
-    pub(crate) fn new(problem: impl Into<String>, next: impl Into<String>) -> Self {
-        let (problem, next) = (problem.into(), next.into());
-        Self { problem, next }
-    }
-}
-
-impl fmt::Display for BadValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.problem)
-    }
-}
-
-impl core::error::Error for BadValue {}
-
-impl From<QuantityError> for BadValue {
-    fn from(e: QuantityError) -> Self {
-        Self::new(e.to_string(), e.next_step())
-    }
-}
 
 pub(crate) fn time(text: &str) -> Result<Duration, BadValue> {
     let value = quantity::time_or_seconds(text)?;

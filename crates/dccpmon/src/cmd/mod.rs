@@ -2,10 +2,8 @@
 
 pub(crate) mod bulk;
 pub(crate) mod compare;
-pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod export;
-pub(crate) mod man;
 pub(crate) mod media;
 pub(crate) mod monitor;
 pub(crate) mod ping;

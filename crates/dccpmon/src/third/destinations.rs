@@ -3,9 +3,9 @@
 //! A server sends packets to such a host because a stranger names it. So without a list these are public addresses
 //! only: a client cannot explore the networks behind the server.
 
-use crate::cli::values::BadValue;
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use dccp_cli::args::BadValue;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 /// The longest name of a host in characters (RFC 1035 §2.3.4), with room for the brackets and the zone of an address.
