@@ -147,7 +147,10 @@ fn live_run_works_without_root() {
     let _alone = alone();
     let folder = Folder::new("user");
     let program = folder.0.join("dccplab");
-    fs::copy(env!("CARGO_BIN_EXE_dccplab"), &program).expect("a copy");
+    // A copy by this process could not be started while another test's child has its descriptor.
+    let mut install = Command::new("install");
+    let installed = install.arg(env!("CARGO_BIN_EXE_dccplab")).arg(&program);
+    assert!(installed.status().expect("install").success());
     let scenario = Path::new(env!("CARGO_MANIFEST_DIR")).join(OF_KERNEL);
     fs::copy(scenario, folder.0.join("f.toml")).expect("a copy");
     let (program, file) = (program.display().to_string(), folder.0.join("f.toml"));

@@ -175,7 +175,10 @@ fn bridge_needs_no_root() {
     let folder = std::env::temp_dir().join(format!("dccp-bridge-{}", std::process::id()));
     std::fs::create_dir(&folder).unwrap();
     let program = folder.join("dccp-bridge");
-    std::fs::copy(crate::support::PROGRAM, &program).unwrap();
+    // A copy by this process could not be started while another test's child has its descriptor.
+    let mut install = std::process::Command::new("install");
+    let installed = install.arg(crate::support::PROGRAM).arg(&program).status();
+    assert!(installed.unwrap().success());
     for path in [&folder, &program] {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }

@@ -423,3 +423,20 @@ fn snap_cuts_captured_packets_and_keeps_their_lengths() {
         .collect();
     assert!(cut == expected, "same packets, at most 64 bytes of each");
 }
+
+/// The scenarios of `docs/safeudp.md`: each has assertions, and all hold.
+#[test]
+fn scenarios_of_safeudp_hold() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let entries = fs::read_dir(folder).expect("the folder");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let is_ours = |path: &PathBuf| path.display().to_string().contains("/safeudp-");
+    let ours: Vec<PathBuf> = paths.filter(is_ours).collect();
+    assert!(ours.len() >= 14, "{ours:?}");
+    for path in ours {
+        let output = run(&["run", &path.display().to_string()]);
+        assert_eq!(output.status.code(), Some(0), "{path:?}: {output:?}");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains("\nholds "), "{path:?}: {said}");
+    }
+}
