@@ -99,6 +99,8 @@ pub struct Endpoint {
     hold_off: HoldOff,
     /// Packets that this host has dropped below DCCP.
     host_losses: u64,
+    /// A connection reports them and misses packets.
+    wants_host_losses: bool,
     schedule: Schedule,
     events: VecDeque<(ConnId, Event)>,
     /// The connection whose end was polled last.
@@ -122,6 +124,7 @@ impl Endpoint {
             prefix_limit: PrefixLimit::default(),
             hold_off: HoldOff::default(),
             host_losses: 0,
+            wants_host_losses: false,
             schedule: Schedule::default(),
             events: VecDeque::new(),
             closed: None,
@@ -344,6 +347,7 @@ impl Endpoint {
                 next = train.give_to(conn, packet, now, app, stats);
             }
         });
+        self.wants_host_losses |= conn.wants_host_losses();
         self.schedule.wake(id);
         if is_given {
             next
@@ -435,6 +439,12 @@ impl Endpoint {
         self.host_losses = total;
     }
 
+    /// Whether a connection with CCID 248 has missed packets since the last call, so that its acknowledgement needs the newest
+    /// total of [`on_host_losses`](Self::on_host_losses).
+    pub fn wants_host_losses(&mut self) -> bool {
+        core::mem::take(&mut self.wants_host_losses)
+    }
+
     /// This host failed to send a packet that [`poll_transmit`](Self::poll_transmit) gave: `datagram`, from its DCCP header on.
     pub fn on_send_failed(&mut self, path: &Path, datagram: &[u8]) {
         if let [a, b, c, d, ..] = *datagram {
@@ -488,6 +498,7 @@ impl Endpoint {
                 continue;
             };
             let is_in_respond = conn.state() == State::Respond;
+            conn.on_host_losses(self.host_losses);
             queues.with_app(id, &mut |app| _ = conn.poll_transmit(now, app, batch));
             if is_in_respond && !batch.is_empty() {
                 let (path, len) = (conn.flow().path, batch.bytes().len());

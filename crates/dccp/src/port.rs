@@ -16,7 +16,8 @@ use crate::shared::Phase;
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
 use dccp_io::{
-    Carrier, Encapsulation, OpenError, Poller, PortClaim, Ready, RecvBuffer, Token, Transport,
+    Carrier, Encapsulation, HostDrops, OpenError, Poller, PortClaim, Ready, RecvBuffer, Token,
+    Transport,
 };
 use dccp_proto::batch::Batch;
 use dccp_proto::conn::State;
@@ -377,10 +378,11 @@ impl Port {
         now: Instant,
         poller: &mut Poller,
         buffer: &mut RecvBuffer,
+        drops: &mut HostDrops,
     ) -> bool {
         // Data first: a flood of ICMP errors must not starve them.
         if self.is_readable {
-            self.read(now, poller, buffer);
+            self.read(now, poller, buffer, drops);
         }
         if self.has_errors {
             self.read_errors(now, buffer);
@@ -415,12 +417,28 @@ impl Port {
         due.into_iter().chain(self.rests_until).chain(socket).min()
     }
 
-    fn read(&mut self, now: Instant, poller: &mut Poller, buffer: &mut RecvBuffer) {
+    fn read(
+        &mut self,
+        now: Instant,
+        poller: &mut Poller,
+        buffer: &mut RecvBuffer,
+        drops: &mut HostDrops,
+    ) {
+        self.report_host_losses(drops.total());
         let (endpoint, links) = (&mut self.endpoint, &mut self.links);
-        endpoint.on_host_losses(self.carriage.counters().recv_overflowed.unwrap_or(0));
         self.is_readable = self.carriage.recv(now, poller, buffer, &mut |mut r| {
             endpoint.handle_train(now, &r.path, r.ecn, &mut r.datagrams, links);
         });
+        if self.endpoint.wants_host_losses() {
+            self.report_host_losses(drops.read(now));
+        }
+    }
+
+    /// Tells CCID 248 what this host has dropped: in the socket, and below it.
+    fn report_host_losses(&mut self, below: u64) {
+        let in_socket = self.carriage.counters().recv_overflowed.unwrap_or(0);
+        self.endpoint
+            .on_host_losses(in_socket.saturating_add(below));
     }
 
     fn read_errors(&mut self, now: Instant, buffer: &mut RecvBuffer) {

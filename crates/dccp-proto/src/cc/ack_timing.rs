@@ -54,6 +54,11 @@ impl AckTiming {
         &self.newest
     }
 
+    /// Whether a gap or a mark is to be reported at once.
+    pub(crate) const fn is_urgent(&self) -> bool {
+        self.is_urgent
+    }
+
     /// Data packets that no acknowledgement has covered yet.
     pub(crate) const fn pending(&self) -> u32 {
         self.pending

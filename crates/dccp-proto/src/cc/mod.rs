@@ -364,8 +364,13 @@ pub trait HcReceiver: Send {
     }
 
     /// Takes the total number of packets that this host has dropped before DCCP could process them. It covers all
-    /// connections. The call comes before each packet.
+    /// connections. The call comes before each packet, and before acknowledgements leave.
     fn on_host_losses(&mut self, _total: u64) {}
+
+    /// Returns true if that total is wanted before the next acknowledgement, because packets are missing.
+    fn wants_host_losses(&self) -> bool {
+        false
+    }
 
     /// The peer has sent nothing after `newest`: a later packet that [`on_packet`](Self::on_packet) took was forged.
     fn on_rollback(&mut self, _newest: Seq) {}

@@ -459,6 +459,11 @@ impl Connection {
         self.rx.cc.on_host_losses(total);
     }
 
+    /// Whether the total of dropped packets is wanted before the next acknowledgement.
+    pub(crate) fn wants_host_losses(&self) -> bool {
+        self.rx.cc.wants_host_losses()
+    }
+
     /// The time before which no new connection to this peer may begin, if a circuit breaker ended this one.
     pub(crate) fn hold_off(&self) -> Option<Instant> {
         self.tx.cc.hold_off()

@@ -118,7 +118,8 @@ impl Breakers {
         let judged: u64 = self.entries.iter().map(|e| e.judged).sum();
         let needed = (SUB_WINDOW_PACKETS * self.entries.len() as u64).div_ceil(judged.max(1));
         let most = scales.breaker_window / SUB_WINDOWS;
-        let len = needed.clamp(scales.grace.into(), most.max(scales.grace).into());
+        let least = scales.sub_window;
+        let len = needed.clamp(least.into(), most.max(least).into());
         usize::try_from(len).unwrap_or(usize::MAX).max(1)
     }
 }

@@ -146,8 +146,10 @@ pub(crate) struct Machine {
     calm: u32,
     stalled: u32,
     trips: u32,
-    /// Intervals until a throttled sender is enforced as others are.
-    hold: u32,
+    /// The grace that the application has used up since the advice.
+    grace_spent: Duration,
+    /// The time until a throttled sender is enforced as others are.
+    hold: Duration,
 }
 
 impl Machine {
@@ -168,7 +170,8 @@ impl Machine {
             calm: 0,
             stalled: 0,
             trips: 0,
-            hold: 0,
+            grace_spent: Duration::ZERO,
+            hold: Duration::ZERO,
         }
     }
 
@@ -192,6 +195,11 @@ impl Machine {
         self.tfrc
     }
 
+    /// What the application has left of its grace.
+    pub(crate) fn grace_left(&self, scales: &TimeScales) -> Duration {
+        scales.grace.saturating_sub(self.grace_spent)
+    }
+
     /// Trips that are not forgiven.
     pub(crate) const fn trips(&self) -> u32 {
         self.trips
@@ -213,9 +221,10 @@ impl Machine {
         self.calm >= scales.breaker_window
     }
 
-    /// Ends an interval without packets and without reports. Only a hold goes on.
-    pub(crate) fn idle(&mut self) {
-        self.count_hold();
+    /// Ends an interval of this length without packets and without reports. Only a hold goes on.
+    pub(crate) fn idle(&mut self, interval: Duration) {
+        self.hold = self.hold.saturating_sub(interval);
+        self.end_hold();
     }
 
     /// An interval ends.
@@ -308,11 +317,7 @@ impl Machine {
             State::Eval => self.evaluate(m, verdicts),
             State::Advisory => self.advise(m, verdicts),
             State::Enforce => self.enforce(m, verdicts),
-            State::Throttled => {
-                if self.hold == 0 {
-                    self.enter(State::Enforce);
-                }
-            }
+            State::Throttled => self.end_hold(),
             State::Open | State::PeerGone => {}
         }
         self.was_inflated = m.interval.is_inflated;
@@ -320,8 +325,8 @@ impl Machine {
 
     /// A trip throttles for one breaker window; the next one within it, or before it is forgiven, ends the connection.
     fn watch_breakers(&mut self, m: &Measured) -> Option<Verdict> {
-        if self.hold > 0 {
-            self.hold -= 1;
+        if !self.hold.is_zero() {
+            self.hold = self.hold.saturating_sub(m.scales.interval);
             return None;
         }
         let yardstick = Yardstick {
@@ -337,7 +342,7 @@ impl Machine {
         self.trips += 1;
         self.set_cap(m, m.sent * THROTTLE);
         self.enter(State::Throttled);
-        self.hold = m.scales.breaker_window;
+        self.hold = m.scales.hold;
         self.recent.clear();
         self.breakers.clear();
         Some(Verdict::Throttle(cause))
@@ -369,13 +374,18 @@ impl Machine {
             Profile::Provisioned => loss >= PROVISIONED_LOSS,
         };
         let window = u32::try_from(TRANSIENT).unwrap_or(u32::MAX);
-        if marked >= PERSISTENT && is_too_fast {
+        if is_too_fast && self.breaks_promise(m) {
+            self.enter(State::Advisory);
+            self.grace_spent += m.scales.interval;
+            verdicts.push(Verdict::Advise);
+        } else if marked >= PERSISTENT && is_too_fast {
             let delivered = ADVISED_PART * m.sent * (1.0 - loss);
             self.advised = match self.profile {
                 Profile::Shared => delivered.max(self.tfrc),
                 Profile::Provisioned => delivered,
             };
             self.enter(State::Advisory);
+            self.grace_spent = Duration::ZERO;
             verdicts.push(Verdict::Advise);
         } else if self.age >= window && marked < PERSISTENT {
             self.clear();
@@ -385,16 +395,27 @@ impl Machine {
         }
     }
 
+    /// Whether the application complied, and now exceeds the advised rate again although the network is congested. Its grace
+    /// goes on where it ended. A rate that dips now and then would evade enforcement otherwise.
+    fn breaks_promise(&self, m: &Measured) -> bool {
+        let has_complied = !self.grace_spent.is_zero();
+        has_complied && self.quiet == 0 && self.exceeds_advice(m)
+    }
+
+    fn exceeds_advice(&self, m: &Measured) -> bool {
+        m.input > TOLERANCE * self.advised
+    }
+
     fn advise(&mut self, m: &Measured, verdicts: &mut Vec<Verdict>) {
-        self.age += 1;
+        self.grace_spent += m.scales.interval;
         if self.quiet >= QUIET {
             self.clear();
             verdicts.push(Verdict::Info(Info::Cleared));
-        } else if m.input <= TOLERANCE * self.advised {
+        } else if !self.exceeds_advice(m) {
             self.enter(State::Eval);
             self.recent.clear();
             verdicts.push(Verdict::Info(Info::Complied));
-        } else if self.age >= m.scales.grace {
+        } else if self.grace_spent >= m.scales.grace {
             self.set_cap(m, self.advised);
             self.enter(State::Enforce);
             verdicts.push(Verdict::Enforce);
@@ -453,6 +474,7 @@ impl Machine {
     fn clear(&mut self) {
         self.enter(State::Clear);
         self.cap = None;
+        self.grace_spent = Duration::ZERO;
         self.recent.clear();
     }
 
@@ -466,9 +488,8 @@ impl Machine {
         Verdict::Trip(cause)
     }
 
-    fn count_hold(&mut self) {
-        self.hold = self.hold.saturating_sub(1);
-        if self.hold == 0 && self.state == State::Throttled {
+    fn end_hold(&mut self) {
+        if self.hold.is_zero() && self.state == State::Throttled {
             self.enter(State::Enforce);
         }
     }

@@ -31,6 +31,7 @@ pub(crate) struct Receiver {
     /// Packets that this host dropped below DCCP since the connection began, and the host's last total.
     host_losses: u64,
     last_total: Option<u64>,
+    has_acked: bool,
 }
 
 impl Receiver {
@@ -44,6 +45,7 @@ impl Receiver {
             declared: None,
             host_losses: 0,
             last_total: None,
+            has_acked: false,
         }
     }
 
@@ -100,6 +102,7 @@ impl HcReceiver for Receiver {
         }
         .write(ack.options);
         self.timing.on_ack();
+        self.has_acked = true;
         true
     }
 
@@ -111,6 +114,11 @@ impl HcReceiver for Receiver {
         // A counter that was reset begins again.
         let last = self.last_total.replace(total).unwrap_or(total);
         self.host_losses += total.saturating_sub(last);
+    }
+
+    fn wants_host_losses(&self) -> bool {
+        // The first total is that of the beginning.
+        !self.has_acked || self.timing.is_urgent()
     }
 
     fn on_feature(&mut self, feature: u8, value: u64) {

@@ -12,7 +12,7 @@ use super::options::{AckOptions, DECLARED_RATE_LEN, write_declared_rate};
 use super::path::Rtt;
 use super::reference::LossEvents;
 use super::start_up::StartUp;
-use super::time_scales::{TimeScales, grace, longest_interval, nominal_interval};
+use super::time_scales::{TimeScales, longest_interval, nominal_interval};
 use super::{Profile, SafeUdpConfig};
 use crate::cc::config::{CcConfig, DEFAULT_RTT};
 use crate::cc::{Admission, Feedback, HcSender, Permit, Run, Signal, Snapshot};
@@ -186,6 +186,7 @@ impl Sender {
     /// The interval has ended: measures it and takes a step.
     fn end_interval(&mut self, now: Instant, reports: Reports) {
         let rtt = self.rtt.smoothed();
+        self.meter.claim_late(&mut self.matcher);
         let measured = Measured {
             interval: self.meter.interval(now, &self.rtt),
             reports,
@@ -254,8 +255,8 @@ impl Sender {
             }
             Verdict::Info(info) => self.notify(SendCode::Info(info)),
             Verdict::Advise => {
-                self.deadline
-                    .get_or_insert(now + grace(self.rtt.smoothed()));
+                let grace = self.machine.grace_left(&m.scales);
+                self.deadline.get_or_insert(now + grace);
                 self.notify(self.congestion(now));
             }
             Verdict::NoFeedback | Verdict::Enforce | Verdict::Throttle(_) => {
@@ -281,7 +282,7 @@ impl Sender {
 
     /// The end of a hold that begins now: one breaker window.
     fn end_of_hold(&self, now: Instant) -> Instant {
-        now + self.meter.elapsed(now) * self.scales.breaker_window
+        now + self.scales.hold
     }
 
     fn congestion(&self, now: Instant) -> SendCode {
@@ -450,7 +451,7 @@ impl HcSender for Sender {
             self.end_interval(now, Reports::Silent(silence));
         } else if self.meter.is_idle() {
             // The packets in flight left an interval ago or earlier, and no later packet shows that they are lost.
-            self.machine.idle();
+            self.machine.idle(elapsed);
             self.matcher.end_interval();
             self.meter.pause(now);
             let goes_on = self.machine.state() == State::Throttled;

@@ -6,6 +6,8 @@ use super::bucket::Limit;
 const PACKETS: f64 = 10.0;
 /// The start-up ends at this multiple of the input: then nothing was dropped for a whole round trip.
 const HEADROOM: f64 = 2.0;
+/// A round trip that carried less than this part of the window says nothing about a larger one.
+const USED: f64 = 0.25;
 
 /// A start-up that goes on.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -56,17 +58,18 @@ impl StartUp {
     }
 
     /// Feedback arrived in this round trip. Returns whether the start-up is over: the window is twice the input of a round
-    /// trip, and twice the declared rate if there is one.
+    /// trip, and not below the declared rate if there is one. A round trip that used little of the window changes nothing, so
+    /// that a first short message does not end the start-up.
     pub(crate) fn on_round(&mut self, round: u64, declared: f64) -> bool {
         if round <= self.round {
             return false;
         }
         self.round = round;
         let input = core::mem::take(&mut self.input);
-        if core::mem::take(&mut self.has_objection) {
+        if core::mem::take(&mut self.has_objection) || input < USED * self.window {
             return false;
         }
-        if input > 0.0 && self.window >= HEADROOM * input && self.window >= declared {
+        if self.window >= HEADROOM * input && self.window >= declared {
             return true;
         }
         self.window *= 2.0;
@@ -110,9 +113,22 @@ mod tests {
     #[test]
     fn declared_rate_keeps_the_start_up_going() {
         let mut start = StartUp::new(100.0);
-        start.on_input(100.0);
+        start.on_input(500.0);
         assert!(!start.on_round(1, 2000.0));
-        start.on_input(100.0);
+        start.on_input(500.0);
         assert!(start.on_round(2, 2000.0));
+    }
+
+    #[test]
+    fn round_trip_with_little_input_changes_nothing() {
+        let mut start = StartUp::new(100.0);
+        for round in 1..20 {
+            start.on_input(200.0);
+            assert!(!start.on_round(round, 0.0));
+        }
+        assert!((start.window() - 1000.0).abs() < 1e-9);
+        start.on_input(1e6);
+        assert!(!start.on_round(20, 0.0));
+        assert!((start.window() - 2000.0).abs() < 1e-9);
     }
 }

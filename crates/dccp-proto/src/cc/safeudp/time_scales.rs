@@ -18,13 +18,19 @@ const RTT_MAX: Duration = Duration::from_mins(1);
 /// Intervals of the transient test, `W`.
 pub(crate) const TRANSIENT: usize = 5;
 
-/// Durations of the control in measurement intervals, each at least 1.
+/// Durations of the control. The periods of the breakers are in measurement intervals, at least 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TimeScales {
-    /// The time that an advisory leaves to the application, `G`, and the period of a breaker's measurement.
-    pub(crate) grace: u32,
-    /// The breaker window, and the hold after a trip.
+    /// The length of the measurement interval.
+    pub(crate) interval: Duration,
+    /// The time that an advisory leaves to the application, `G`.
+    pub(crate) grace: Duration,
+    /// The least sub-window of the breakers, in intervals: those that cover `G`.
+    pub(crate) sub_window: u32,
+    /// The breaker window in intervals.
     pub(crate) breaker_window: u32,
+    /// The hold after a trip: a breaker window.
+    pub(crate) hold: Duration,
     /// Silence of this length opens the breaker.
     pub(crate) silence: Duration,
 }
@@ -34,19 +40,17 @@ impl TimeScales {
     pub(crate) fn new(rtt: Duration, interval: Duration) -> Self {
         let rtt = rtt.min(RTT_MAX);
         let interval = interval.max(nominal_interval(rtt)).min(8 * RTT_MAX);
-        let grace = grace(rtt);
-        let breaker = (5 * (5 * interval + grace)).max(BREAKER_MIN);
+        let grace = (10 * rtt).max(GRACE_MIN);
+        let hold = (5 * (5 * interval + grace)).max(BREAKER_MIN);
         Self {
-            grace: intervals(grace, interval),
-            breaker_window: intervals(breaker, interval),
+            interval,
+            grace,
+            sub_window: intervals(grace, interval),
+            breaker_window: intervals(hold, interval),
+            hold,
             silence: (3 * nominal_interval(rtt)).max(8 * rtt).max(SILENCE_MIN),
         }
     }
-}
-
-/// The time that an advisory leaves to the application at this round-trip time, `G`.
-pub(crate) fn grace(rtt: Duration) -> Duration {
-    (10 * rtt.min(RTT_MAX)).max(GRACE_MIN)
 }
 
 /// The measurement interval at this round-trip time, `T_m`.
@@ -71,7 +75,7 @@ mod tests {
     #[test]
     fn scales_follow_the_round_trip_time_as_pinned() {
         // SafeUDP §4: the table of time scales.
-        for (rtt, interval, grace, window) in [
+        for (rtt, interval, sub_window, window) in [
             (1, 100, 10, 100),
             (10, 100, 10, 100),
             (25, 100, 10, 100),
@@ -85,7 +89,11 @@ mod tests {
             let length = nominal_interval(rtt);
             assert_eq!(length, Duration::from_millis(interval));
             let scales = TimeScales::new(rtt, length);
-            assert_eq!((scales.grace, scales.breaker_window), (grace, window));
+            assert_eq!(
+                (scales.sub_window, scales.breaker_window),
+                (sub_window, window)
+            );
+            assert_eq!(scales.grace, (10 * rtt).max(Duration::from_secs(1)));
         }
     }
 
@@ -104,14 +112,15 @@ mod tests {
         let long = longest_interval(rtt);
         let scales = TimeScales::new(rtt, long);
         assert_eq!(long, Duration::from_secs(1));
-        assert_eq!((scales.grace, scales.breaker_window), (1, 30));
+        assert_eq!((scales.sub_window, scales.breaker_window), (1, 30));
+        assert_eq!(scales.hold, Duration::from_secs(30));
     }
 
     #[test]
     fn absurd_round_trip_times_have_scales() {
         for rtt in [Duration::ZERO, Duration::MAX] {
             let scales = TimeScales::new(rtt, Duration::MAX);
-            assert!(scales.grace >= 1 && scales.breaker_window >= scales.grace);
+            assert!(scales.sub_window >= 1 && scales.breaker_window >= scales.sub_window);
         }
     }
 }

@@ -13,6 +13,8 @@ struct Run {
     p_event: Option<f64>,
     silent_for: Duration,
     steps: u32,
+    /// The length of the measurement interval.
+    interval: Duration,
 }
 
 impl Run {
@@ -23,6 +25,7 @@ impl Run {
             p_event: None,
             silent_for: Duration::ZERO,
             steps: 0,
+            interval: nominal_interval(RTT),
         }
     }
 
@@ -42,7 +45,7 @@ impl Run {
             p_event: self.p_event,
             rtt: RTT.as_secs_f64(),
             size: 1460.0,
-            scales: TimeScales::new(RTT, nominal_interval(RTT)),
+            scales: TimeScales::new(RTT, self.interval),
         }
     }
 
@@ -379,10 +382,10 @@ fn hold_goes_on_while_nothing_is_sent() {
     }
     assert_eq!(run.machine.state(), Throttled);
     for _ in 0..37 {
-        run.machine.idle();
+        run.machine.idle(run.interval);
         assert_eq!(run.machine.state(), Throttled);
     }
-    run.machine.idle();
+    run.machine.idle(run.interval);
     assert_eq!(run.machine.state(), Enforce);
 }
 
@@ -457,4 +460,53 @@ fn flow_at_its_fair_share_and_a_fifth_more_never_trips() {
         let has_tripped = |v: &Verdict| matches!(v, Verdict::Throttle(_) | Verdict::Trip(_));
         assert!(!verdicts.iter().any(has_tripped), "interval {n}");
     }
+}
+
+#[test]
+fn rate_that_dips_now_and_then_does_not_renew_the_grace() {
+    let mut run = Run::shared();
+    run.expect(lost(4), &[Eval, Eval, Advisory, Advisory]);
+    run.input = 7.0e6;
+    assert_eq!(run.step(lost(4)), [Verdict::Info(Info::Complied)]);
+    run.input = INPUT;
+    // Of the grace of 1 s, two intervals of 400 ms are spent, and this one is the third.
+    run.expect(lost(4), &[Advisory]);
+    assert_eq!(run.step(lost(4)), [Verdict::Enforce]);
+}
+
+#[test]
+fn application_that_complies_has_its_whole_grace_after_new_advice() {
+    let mut run = Run::shared();
+    run.expect(lost(4), &[Eval, Eval, Advisory, Advisory]);
+    run.input = 7.0e6;
+    run.expect(lost(4), &[Eval]);
+    // The network has become worse: the rate that was advised is too high now.
+    run.p_event = Some(0.01);
+    run.expect(lost(4), &[Eval, Eval, Advisory]);
+    assert_eq!(
+        run.machine.grace_left(&TimeScales::new(RTT, run.interval)),
+        Duration::from_secs(1)
+    );
+}
+
+#[test]
+fn grace_is_a_time_whatever_the_length_of_an_interval() {
+    let mut run = Run::shared();
+    run.expect(lost(4), &[Eval, Eval, Advisory]);
+    // A grace of 1 s is three short intervals, or one long one.
+    run.interval = Duration::from_secs(1);
+    run.expect(lost(4), &[Enforce]);
+}
+
+#[test]
+fn hold_is_a_time_whatever_the_length_of_an_interval() {
+    let mut run = Run::shared();
+    for _ in 0..9 {
+        run.step(lost(600));
+    }
+    assert_eq!(run.machine.state(), Throttled);
+    // A hold of 15 s is 38 short intervals, or fifteen long ones.
+    run.interval = Duration::from_secs(1);
+    run.expect(clean(), &[Throttled; 14]);
+    run.expect(clean(), &[Enforce]);
 }

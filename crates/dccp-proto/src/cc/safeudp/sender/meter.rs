@@ -1,6 +1,6 @@
 //! Measures one interval after another.
 
-use crate::cc::safeudp::attribution::Matched;
+use crate::cc::safeudp::attribution::{Matched, Matcher};
 use crate::cc::safeudp::interval::Interval;
 use crate::cc::safeudp::path::Rtt;
 use crate::cc::{Feedback, Run};
@@ -105,6 +105,15 @@ impl Meter {
         c.host_losses += matched.host_losses;
         c.doubtful += matched.doubtful;
         c.has_slow_receiver |= fb.slow_receiver;
+    }
+
+    /// The interval ends. The hosts may have counted a drop after the Ack Vector showed it.
+    pub(super) fn claim_late(&mut self, matcher: &mut Matcher) {
+        let c = &mut self.counts;
+        let late = matcher.claim(c.lost - c.failed - c.host_losses - c.doubtful);
+        c.failed += late.failed;
+        c.host_losses += late.host_losses;
+        c.doubtful += late.doubtful;
     }
 
     /// The counts.
