@@ -66,7 +66,8 @@ impl StartUp {
         }
         self.round = round;
         let input = core::mem::take(&mut self.input);
-        if core::mem::take(&mut self.has_objection) || input < USED * self.window {
+        let is_used = input > 0.0 && input >= USED * self.window;
+        if core::mem::take(&mut self.has_objection) || !is_used {
             return false;
         }
         if self.window >= HEADROOM * input && self.window >= declared {
@@ -117,6 +118,11 @@ mod tests {
         assert!(!start.on_round(1, 2000.0));
         start.on_input(500.0);
         assert!(start.on_round(2, 2000.0));
+    }
+
+    #[test]
+    fn feedback_before_the_first_datagram_does_not_end_the_start_up() {
+        assert!(!StartUp::new(0.0).on_round(1, 0.0));
     }
 
     #[test]
