@@ -81,6 +81,7 @@ mod names;
 mod options;
 mod patience;
 mod port;
+mod privilege;
 mod recv_buffer;
 mod request;
 mod ring;

@@ -3,6 +3,7 @@
 use crate::engine::Engine;
 use crate::error::OptionError;
 use crate::limits::{CONNECTIONS_PER_SOURCE, MAX_RATE, RECV_BYTES_UNACCEPTED};
+use crate::privilege;
 use crate::settings::{Buffers, Target, Waiting};
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -11,7 +12,7 @@ use dccp_proto::Config;
 use dccp_proto::cc::Ccid;
 use dccp_proto::cc::law::LawConfig;
 use dccp_proto::cc::registry::Ccids;
-use dccp_proto::cc::safeudp::SafeUdpConfig;
+use dccp_proto::cc::safeudp::{Profile, SafeUdpConfig};
 use dccp_proto::config::bounds;
 use dccp_proto::queue::WhenFull;
 use dccp_proto::wire::ServiceCode;
@@ -248,7 +249,8 @@ impl Options {
         self
     }
 
-    /// The network that CCID 248 may assume, and the application's rate and limit of loss.
+    /// The network that CCID 248 may assume, and the application's rate and limit of loss. The provisioned profile needs the
+    /// capability `CAP_NET_ADMIN`, because it says that the network's operator has reserved the rate.
     pub fn safe_udp(mut self, settings: SafeUdpConfig) -> Self {
         self.config.safe_udp = settings;
         self
@@ -529,6 +531,11 @@ impl Options {
                 "must be UDP with an engine of several threads: over IP each socket gets the packets of all",
             ),
         ];
+        let is_reserved = c.safe_udp.profile == Profile::Provisioned;
+        if is_reserved && !privilege::administers_network() {
+            let problem = "the provisioned profile needs the capability CAP_NET_ADMIN";
+            return Err(OptionError::new("safe_udp", problem));
+        }
         for (option, holds, allowed) in rules.into_iter().chain(self.time_rules()) {
             if !holds {
                 return Err(OptionError::new(option, allowed));

@@ -1,8 +1,10 @@
 //! CCID 248 over real sockets.
 
 use crate::{options, pair};
-use dccp::Fate;
 use dccp::safeudp::{NUMBER, Profile, SafeUdpConfig};
+use dccp::{Fate, Options};
+#[cfg(target_os = "linux")]
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
 #[test]
 fn datagrams_arrive_at_the_rate_of_the_application() {
@@ -40,14 +42,40 @@ fn burst_beyond_the_start_up_is_limited_and_each_datagram_has_a_fate() {
     assert!(received >= 10 && received >= of(Fate::Acked), "{received}");
 }
 
-#[test]
-fn provisioned_profile_has_no_start_up() {
+fn provisioned() -> Options {
     let settings = SafeUdpConfig {
         profile: Profile::Provisioned,
         declared_rate: Some(100_000_000),
         ..SafeUdpConfig::default()
     };
-    let options = options().ccid(NUMBER).safe_udp(settings);
+    options().ccid(NUMBER).safe_udp(settings)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn provisioned_profile_needs_a_privilege() {
+    let sets = capabilities(None).unwrap();
+    let effective = sets.effective - CapabilitySet::NET_ADMIN;
+    // Of this thread alone.
+    set_capabilities(None, CapabilitySets { effective, ..sets }).unwrap();
+    let error = dccp::Socket::connect("127.0.0.1:1/1", &provisioned()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "option safe_udp: the provisioned profile needs the capability CAP_NET_ADMIN"
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn provisioned_profile_has_no_start_up() {
+    let effective = capabilities(None).unwrap().effective;
+    if !effective.contains(CapabilitySet::NET_ADMIN) {
+        println!(
+            "SKIP safeudp::provisioned_profile_has_no_start_up: needs the capability CAP_NET_ADMIN"
+        );
+        return;
+    }
+    let options = provisioned();
     let (client, server) = pair(&options, &options);
     client.send(b"first").unwrap();
     assert_eq!(server.recv(&mut [0; 100]).unwrap(), 5);

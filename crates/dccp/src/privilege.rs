@@ -1,0 +1,15 @@
+//! What this thread may do on the host.
+
+/// Whether the thread may administer the network (`CAP_NET_ADMIN`). Other systems do not tell: then it
+/// may not.
+pub(crate) fn administers_network() -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::thread::{CapabilitySet, capabilities};
+        capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::NET_ADMIN))
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        false
+    }
+}
