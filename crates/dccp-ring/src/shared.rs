@@ -95,7 +95,7 @@ pub fn attach(fd: impl AsFd, transport_bell: Arc<dyn Bell>) -> Result<App, Share
 }
 
 /// The first word of the memory: a name, and the version of the layout.
-const MAGIC: u64 = u64::from_be_bytes(*b"DCCPRN\0\x01");
+const MAGIC: u64 = u64::from_be_bytes(*b"DCCPRN\0\x02");
 
 /// The word behind the header; not zero once an application has attached the ring.
 const TAKEN: usize = 6;

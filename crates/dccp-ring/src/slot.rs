@@ -3,15 +3,15 @@
 //! ```text
 //! order  (two words for each position)    slot  (three words, then the data)
 //! ┌────────────────┬───────────────┐      ┌─────────────────────────────┐
-//! │ slot    32 bit │ length 32 bit │ ───▶ │ tag                  64 bit │
-//! ├────────────────┴───────────────┤      │ key                  64 bit │
-//! │ deadline                64 bit │      │ has key, priority  1, 8 bit │
-//! └────────────────────────────────┘      │ data                        │
-//!                                         └─────────────────────────────┘
+//! │ slot    32 bit │ length 31 bit │ ───▶ │ tag                  64 bit │
+//! │                │ marked  1 bit │      │ key                  64 bit │
+//! ├────────────────┴───────────────┤      │ has key, priority  1, 8 bit │
+//! │ deadline                64 bit │      │ data                        │
+//! └────────────────────────────────┘      └─────────────────────────────┘
 //! ```
 //!
 //! The order is separate from the slots for two reasons. Reordering moves 16 bytes per datagram, not its
-//! data. The transport can read length and deadline before it claims, because these words are atomic
+//! data. The transport can read length, mark and deadline before it claims, because these words are atomic
 //! and a slot is not.
 
 use crate::mem::{Memory, Ordering};
@@ -40,11 +40,16 @@ pub(crate) const PLACE_WORDS: usize = 2;
 
 const HAS_KEY: u64 = 1 << 8;
 
+/// The bit of the first word of an entry that marks a priority above 0.
+const MARK: u64 = 1 << 63;
+
 /// An entry of the order: what the transport must know before it claims.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
     pub(crate) slot: u32,
     pub(crate) len: u32,
+    /// Whether the datagram has a priority above 0.
+    pub(crate) is_marked: bool,
     deadline: u64,
 }
 
@@ -53,6 +58,7 @@ impl Place {
         Self {
             slot,
             len,
+            is_marked: label.priority > 0,
             deadline: label.deadline_ns.unwrap_or(NO_DEADLINE),
         }
     }
@@ -62,8 +68,9 @@ impl Place {
     }
 
     pub(crate) fn store(self, memory: &Memory, at: usize) {
-        let slot_and_len = u64::from(self.slot) | u64::from(self.len) << 32;
-        memory.atomic(at).store(slot_and_len, Ordering::Relaxed);
+        let mark = if self.is_marked { MARK } else { 0 };
+        let first = u64::from(self.slot) | u64::from(self.len) << 32 | mark;
+        memory.atomic(at).store(first, Ordering::Relaxed);
         memory
             .atomic(at + 1)
             .store(self.deadline, Ordering::Relaxed);
@@ -72,10 +79,11 @@ impl Place {
     /// The current entry. Until the position is claimed, its two words may be of different times.
     #[expect(clippy::cast_possible_truncation, reason = "the halves are asked for")]
     pub(crate) fn load(memory: &Memory, at: usize) -> Self {
-        let slot_and_len = memory.atomic(at).load(Ordering::Relaxed);
+        let first = memory.atomic(at).load(Ordering::Relaxed);
         Self {
-            slot: slot_and_len as u32,
-            len: (slot_and_len >> 32) as u32,
+            slot: first as u32,
+            len: ((first & !MARK) >> 32) as u32,
+            is_marked: first & MARK != 0,
             deadline: memory.atomic(at + 1).load(Ordering::Relaxed),
         }
     }

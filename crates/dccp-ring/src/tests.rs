@@ -90,6 +90,26 @@ fn claimed_datagram_carries_its_label() {
 }
 
 #[test]
+fn offer_shows_whether_the_datagram_has_a_priority() {
+    let (mut app, mut transport) = ring(4);
+    let with = |priority| Label {
+        priority,
+        ..Label::default()
+    };
+    let ticket = app.sender.push(&[7; 16], with(1)).unwrap().ticket;
+    app.sender.push(&[7; 3], with(0)).unwrap();
+    assert!(!transport.source.is_offer_marked());
+    for (priority, is_marked) in [(1, true), (0, false), (255, true)] {
+        app.sender.revise(ticket, &[7; 16], with(priority)).unwrap();
+        assert_eq!(transport.source.look(0), Ok(Look::Offer { len: 16 }));
+        assert_eq!(transport.source.is_offer_marked(), is_marked);
+    }
+    claim(&mut transport.source);
+    assert_eq!(transport.source.look(0), Ok(Look::Offer { len: 3 }));
+    assert!(!transport.source.is_offer_marked());
+}
+
+#[test]
 fn oversized_datagram_is_refused() {
     let (mut app, mut transport) = ring(2);
     let too_long = PushError::TooLong { len: 17, max: 16 };

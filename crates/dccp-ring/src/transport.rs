@@ -131,6 +131,11 @@ impl Source {
         })
     }
 
+    /// Whether the datagram that [`look`](Self::look) offered has a priority above 0.
+    pub fn is_offer_marked(&self) -> bool {
+        self.offered.is_some_and(|place| place.is_marked)
+    }
+
     /// Whether a datagram may be claimed. If not, the transport's sleep has been announced.
     fn is_any_ready(&mut self) -> Result<bool, Violation> {
         if self.ready() == 0 {

@@ -177,6 +177,10 @@ impl Outbox for RingOutbox {
         }
     }
 
+    fn is_marked(&mut self) -> bool {
+        self.source.is_offer_marked()
+    }
+
     fn prepare(&mut self, datagrams: usize) {
         self.batch = u32::try_from(datagrams).unwrap_or(u32::MAX);
     }

@@ -132,7 +132,11 @@ impl Outbox for SocketOutbox<'_> {
     }
 
     fn is_marked(&mut self) -> bool {
-        self.state().tx.is_marked()
+        let state = self.state();
+        match &mut state.ring {
+            Some(ring) if state.tx.len() == 0 => ring.is_marked(),
+            _ => state.tx.is_marked(),
+        }
     }
 
     /// Expires datagrams of calls. Returns the next deadline of these, or the time at which a filler is due. A datagram
