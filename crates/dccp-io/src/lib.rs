@@ -28,7 +28,7 @@ mod error;
 mod fork;
 #[cfg(target_os = "linux")]
 mod host;
-mod host_drops;
+mod host_losses;
 #[cfg(target_os = "linux")]
 mod icmp;
 #[cfg(target_os = "linux")]
@@ -55,7 +55,7 @@ pub use error::{OpenError, is_out_of_descriptors, limit_next_step};
 pub use fork::ProcessGeneration;
 #[cfg(target_os = "linux")]
 pub use host::{Host, HostPort};
-pub use host_drops::HostDrops;
+pub use host_losses::HostLosses;
 pub use poll::{Poller, Ready, Token, Waker};
 #[cfg(target_os = "linux")]
 pub use raw::Raw;

@@ -30,7 +30,7 @@ use crate::wake_fds::WakeFds;
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
 use dccp_io::{
-    Carrier, Encapsulation, HostDrops, Poller, Ready, RecvBuffer, Token, is_out_of_descriptors,
+    Carrier, Encapsulation, HostLosses, Poller, Ready, RecvBuffer, Token, is_out_of_descriptors,
     is_out_of_memory, route,
 };
 use dccp_proto::config::bounds;
@@ -66,7 +66,7 @@ pub(crate) struct Driver {
     resting: VecDeque<PortKey>,
     resting_max: usize,
     buffer: RecvBuffer,
-    drops: HostDrops,
+    losses: HostLosses,
     /// Settings of the last connection that was opened. The next one usually has the same, and shares them.
     settings: Arc<Config>,
     /// Waits that failed one after the other.
@@ -114,7 +114,7 @@ impl Driver {
             resting: VecDeque::new(),
             resting_max: resting_max(),
             buffer: RecvBuffer::new(),
-            drops: HostDrops::default(),
+            losses: HostLosses::default(),
             settings: Arc::default(),
             failed_waits: 0,
             answers: Vec::new(),
@@ -230,7 +230,7 @@ impl Driver {
             };
             port = mended;
         }
-        if port.turn(now, &mut self.poller, &mut self.buffer, &mut self.drops) {
+        if port.turn(now, &mut self.poller, &mut self.buffer, &mut self.losses) {
             self.runnable.push(key);
         }
         let next = port.next_deadline();

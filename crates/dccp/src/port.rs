@@ -16,7 +16,7 @@ use crate::shared::Phase;
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
 use dccp_io::{
-    Carrier, Encapsulation, HostDrops, OpenError, Poller, PortClaim, Ready, RecvBuffer, Token,
+    Carrier, Encapsulation, HostLosses, OpenError, Poller, PortClaim, Ready, RecvBuffer, Token,
     Transport,
 };
 use dccp_proto::batch::Batch;
@@ -378,11 +378,11 @@ impl Port {
         now: Instant,
         poller: &mut Poller,
         buffer: &mut RecvBuffer,
-        drops: &mut HostDrops,
+        losses: &mut HostLosses,
     ) -> bool {
         // Data first: a flood of ICMP errors must not starve them.
         if self.is_readable {
-            self.read(now, poller, buffer, drops);
+            self.read(now, poller, buffer, losses);
         }
         if self.has_errors {
             self.read_errors(now, buffer);
@@ -422,15 +422,15 @@ impl Port {
         now: Instant,
         poller: &mut Poller,
         buffer: &mut RecvBuffer,
-        drops: &mut HostDrops,
+        losses: &mut HostLosses,
     ) {
-        self.report_host_losses(drops.total());
+        self.report_host_losses(losses.total());
         let (endpoint, links) = (&mut self.endpoint, &mut self.links);
         self.is_readable = self.carriage.recv(now, poller, buffer, &mut |mut r| {
             endpoint.handle_train(now, &r.path, r.ecn, &mut r.datagrams, links);
         });
         if self.endpoint.wants_host_losses() {
-            self.report_host_losses(drops.read(now));
+            self.report_host_losses(losses.read(now));
         }
     }
 

@@ -441,11 +441,16 @@ fn set_changes(world: &mut World, network: &Network, links: &[(LinkId, LinkId)])
     }
 }
 
+/// True if the receiver of a connection reports the fate of each packet.
+pub(super) fn has_ack_vectors(config: &Config) -> bool {
+    matches!(*config.tx_ccids, [2 | safeudp::NUMBER])
+}
+
 /// True if receivers report which packets arrived and which were marked. With CCIDs 3 and 4 they report loss events
 /// only, with UDP nothing.
 fn reports_fates(transport: &Transport) -> bool {
     match transport {
-        Transport::Dccp(config) => matches!(*config.tx_ccids, [2 | safeudp::NUMBER]),
+        Transport::Dccp(config) => has_ack_vectors(config),
         Transport::Tcp(_) => true,
         Transport::Udp => false,
     }

@@ -36,11 +36,16 @@ pub(crate) struct Newest(Option<(Seq, Instant)>);
 impl Newest {
     /// A packet arrived. Returns which one was the newest before.
     pub(crate) fn on_packet(&mut self, seq: Seq, now: Instant) -> Option<Seq> {
-        let before = self.0.map(|(seq, _)| seq);
+        let before = self.seq();
         if before.is_none_or(|newest| seq.is_after(newest)) {
             self.0 = Some((seq, now));
         }
         before
+    }
+
+    /// The newest packet.
+    pub(crate) fn seq(&self) -> Option<Seq> {
+        self.0.map(|(seq, _)| seq)
     }
 
     /// When packet `ack` arrived, if it is the newest.

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
+#[cfg(target_os = "linux")]
+mod attribution;
 mod choice;
 mod close;
 mod connect;

@@ -5,8 +5,10 @@ use super::end::{LOOK, Received, Receivers, Sample, Sender, lock};
 use super::pump::Pump;
 use crate::run::outcome::RoundTrip;
 use crate::run::stage::State;
+use crate::run::streams::has_ack_vectors;
+use ::dccp::safeudp::SendCode;
 use ::dccp::{
-    AcceptError, CloseReason, DccpAddr, Encapsulation, Engine, Listener, Options, RecvBatch,
+    AcceptError, CloseReason, DccpAddr, Encapsulation, Engine, Event, Listener, Options, RecvBatch,
     RecvError, SendError, SendOptions, Socket, WhenFull,
 };
 use core::net::{Ipv4Addr, SocketAddr};
@@ -16,7 +18,7 @@ use dccp_emu::clock;
 use dccp_proto::time::nanos;
 use dccp_proto::wire::Payload;
 use dccp_proto::{Config, Instant, Rate};
-use dccp_sim::source::{App, Message, Source, Stamp};
+use dccp_sim::source::{App, Message, Reading, Source, Stamp};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 
@@ -27,6 +29,8 @@ const CONNECT: Duration = Duration::from_secs(10);
 const SAMPLE: Duration = Duration::from_millis(10);
 /// Datagrams that one call takes at most.
 const BATCH: usize = 64;
+/// A slow reader that wakes late by more than this does not make up for it.
+const CATCH_UP: Duration = Duration::from_millis(10);
 /// Connections of one host to another.
 const CONNECTIONS: usize = 4096;
 
@@ -48,7 +52,7 @@ struct Stream {
     answered_bytes: AtomicU64,
     /// Round trips of stamped datagrams, and when they ended.
     pings: Mutex<Vec<(Instant, Duration)>>,
-    /// With CCID 2 receivers report each packet.
+    /// The receiver reports the fate of each packet.
     reports_fates: bool,
     /// The start of the run.
     begin: Instant,
@@ -79,9 +83,14 @@ pub(super) fn listen(
     address: Ipv4Addr,
     port: u16,
     config: &Config,
+    app: &App,
 ) -> Result<Listener, LiveError> {
     let local = DccpAddr::new(address.into(), 0, port);
-    Listener::bind(local, &options(config, engine)).map_err(|error| {
+    let mut options = options(config, engine);
+    if app.reading != Reading::AtOnce {
+        options = options.recv_buffer(app.receive_buffer);
+    }
+    Listener::bind(local, &options).map_err(|error| {
         LiveError::failed(
             format!("DCCP over IP: {error}"),
             "unload the kernel's own DCCP (`rmmod dccp_ipv4 dccp`)",
@@ -116,7 +125,7 @@ impl DccpSender {
             overflowed: AtomicU64::new(0),
             answered_bytes: AtomicU64::new(0),
             pings: Mutex::default(),
-            reports_fates: config.tx_ccids == [2],
+            reports_fates: has_ack_vectors(config),
             begin,
         });
         let sending = stream.clone();
@@ -186,6 +195,7 @@ impl Stream {
         let mut batch = RecvBatch::new(BATCH);
         let counts_answers = matches!(app.source, Source::Requests { .. });
         while !self.is_over() && !pump.is_over() {
+            self.take_advice(socket, app, pump);
             match socket.recv_batch(&mut batch) {
                 Ok(_) => {}
                 Err(RecvError::TimedOut) => continue,
@@ -201,6 +211,21 @@ impl Stream {
                     self.answered_bytes.fetch_add(bytes, Ordering::Relaxed);
                 }
                 pump.on_received(datagram.len());
+            }
+        }
+    }
+}
+
+impl Stream {
+    /// Lowers the rate of an application that obeys CCID 248.
+    fn take_advice(&self, socket: &Socket, app: &App, pump: &Pump) {
+        while let Some(event) = socket.poll_event() {
+            if let Event::SafeUdp(SendCode::Congestion {
+                advised_bits_per_s, ..
+            }) = event
+                && app.obeys
+            {
+                pump.slow_to(advised_bits_per_s);
             }
         }
     }
@@ -238,6 +263,7 @@ impl Sender for DccpSender {
             lost: fates.then_some(counters.data_lost),
             marked: fates.then_some(counters.data_marked),
             loss_events: snapshot.tx.loss_events,
+            dropped_by_sender: sample.dropped_by_sender + stats.sent.fates.limited,
             dropped_by_receiver: stats.connection.rx_dropped.iter().sum(),
             state: State {
                 cwnd_packets: snapshot.tx.cwnd_packets,
@@ -319,20 +345,40 @@ impl Receiving {
     /// Receives the datagrams of a stream until its end, and answers them as the application does.
     fn receive(&self, socket: &Socket) {
         let received = self.receivers.of(socket.peer_addr().dccp_port);
-        let mut batch = RecvBatch::new(BATCH);
+        let is_slow = self.app.reading != Reading::AtOnce;
+        let mut batch = RecvBatch::new(if is_slow { 1 } else { BATCH });
         let mut sampled = clock::now();
+        let mut next_read = sampled;
         while !self.receivers.is_over() {
+            if is_slow {
+                std::thread::sleep((next_read - clock::now()).min(LOOK));
+            }
+            if clock::now() < next_read {
+                continue;
+            }
             match socket.recv_batch(&mut batch) {
                 Ok(_) => self.take(socket, &batch, &received),
                 Err(RecvError::TimedOut) => {}
                 Err(_) => break,
             }
+            next_read = self.next_read(next_read, &batch);
             if clock::now() - sampled >= SAMPLE {
                 sampled = clock::now();
                 sample_losses(socket, &received);
             }
         }
         sample_losses(socket, &received);
+    }
+
+    /// When the application has finished reading the datagrams.
+    fn next_read(&self, last: Instant, batch: &RecvBatch) -> Instant {
+        let Reading::AtRate(rate) = self.app.reading else {
+            return last;
+        };
+        let bytes: usize = batch.iter().map(|datagram| datagram.len()).sum();
+        let now = clock::now();
+        let begun = if now - last > CATCH_UP { now } else { last };
+        begun + rate.time_for(bytes as u64)
     }
 
     fn take(&self, socket: &Socket, batch: &RecvBatch, received: &Received) {

@@ -55,6 +55,11 @@ impl Pump {
         }
     }
 
+    /// Lowers a constant rate.
+    pub(super) fn slow_to(&self, bits_per_s: u64) {
+        lock(&self.source).slow_to(clock::now(), bits_per_s);
+    }
+
     /// Takes `bytes` that may belong to an answer.
     pub(super) fn on_received(&self, bytes: usize) {
         lock(&self.source).on_received(clock::now(), bytes);

@@ -6,7 +6,6 @@ use super::wire;
 use crate::scenario::plan::{Alteration, Flow, Kind, Link, Machine, Network, Run, Transport};
 use dccp_proto::Config;
 use dccp_proto::cc::registry::Ccids;
-use dccp_proto::cc::safeudp;
 use dccp_sim::link::TooBig;
 use dccp_sim::machine::MachineConfig;
 use dccp_sim::source::{App, Reading, Source};
@@ -149,8 +148,13 @@ fn of_flow(flow: &Flow) -> Result<(), LiveError> {
     if flow.sender.logs {
         return refuse(choice_of(flow), "live runs record no single datagrams");
     }
-    if flow.receiver.reading != Reading::AtOnce {
-        return refuse("read_rate", "receiving programs of live runs read at once");
+    let is_slow = flow.receiver.reading != Reading::AtOnce;
+    if is_slow && !matches!(flow.transport, Transport::Dccp(_)) {
+        let what = "receiving programs over TCP and UDP read at once";
+        return refuse("read_rate", what);
+    }
+    if flow.receiver.slow_receiver {
+        return refuse("slow_receiver", "live runs report no Slow Receiver");
     }
     match &flow.transport {
         Transport::Dccp(config) => of_dccp(config, &key),
@@ -174,12 +178,6 @@ fn choice_of(flow: &Flow) -> &'static str {
 
 fn of_dccp(config: &Config, key: &dyn Fn(&str) -> String) -> Result<(), LiveError> {
     let own = Config::default();
-    if config.tx_ccids.contains(&safeudp::NUMBER) {
-        return Err(simulated(
-            &key("transport"),
-            "live runs have CCIDs 2 to 4 only",
-        ));
-    }
     // RFC 6773 §3.1
     let what = "DCCP of live runs is in UDP, whose checksum covers all data";
     if config.send_cscov != own.send_cscov {
@@ -348,12 +346,17 @@ mod tests {
                 "",
                 "[[flow]] f ack_ratio",
             ),
-            ("", "read_rate = \"1Mbit\"", "", "[[flow]] f read_rate"),
             (
                 "",
-                "transport = \"dccp/safeudp\"\nkind = \"cbr\"\nrate = \"1Mbit\"",
+                "transport = \"udp\"\nkind = \"cbr\"\nrate = \"1Mbit\"\nread_rate = \"1Mbit\"",
                 "",
-                "[[flow]] f transport",
+                "[[flow]] f read_rate",
+            ),
+            (
+                "",
+                "read_rate = \"1Mbit\"\nslow_receiver = true",
+                "",
+                "[[flow]] f slow_receiver",
             ),
             ("", "coverage = \"header\"", "", "[[flow]] f coverage"),
             (

@@ -99,7 +99,8 @@ impl Testbed {
         let thread = match &flow.transport {
             Transport::Dccp(config) => {
                 let (engine, config) = (self.engine(flow.to).clone(), config.clone());
-                let open = move || dccp::listen(&engine, address, port, &config);
+                let reader = app.clone();
+                let open = move || dccp::listen(&engine, address, port, &config, &reader);
                 let listener = in_namespace(namespace, open)??;
                 let receiving = Arc::new(Receiving {
                     app,

@@ -1,5 +1,7 @@
 //! The receiving half: when to acknowledge, and what acknowledgements report (SafeUDP §2).
 
+mod host_losses;
+
 use super::options::{ACK_LEN, AckOptions, read_declared_rate};
 use crate::cc::ack_timing::AckTiming;
 use crate::cc::config::CcConfig;
@@ -9,6 +11,7 @@ use crate::seq::Seq;
 use crate::time::{Instant, Rate};
 use crate::wire::features::Feature;
 use core::time::Duration;
+use host_losses::HostLosses;
 
 /// A single packet waits for its acknowledgement at most this part of a round trip …
 const DELAY_PART: u32 = 4;
@@ -28,9 +31,7 @@ pub(crate) struct Receiver {
     rate: Option<f64>,
     /// Bytes per second that the peer's application intends to send.
     declared: Option<u32>,
-    /// Packets that this host dropped below DCCP since the connection began, and the host's last total.
-    host_losses: u64,
-    last_total: Option<u64>,
+    host_losses: HostLosses,
     has_acked: bool,
 }
 
@@ -43,8 +44,7 @@ impl Receiver {
             since: config.now,
             rate: None,
             declared: None,
-            host_losses: 0,
-            last_total: None,
+            host_losses: HostLosses::default(),
             has_acked: false,
         }
     }
@@ -71,6 +71,10 @@ impl Receiver {
 
 impl HcReceiver for Receiver {
     fn on_packet(&mut self, p: &Arrival<'_>) {
+        let newest = self.timing.newest().seq();
+        if let Some(newest) = newest.filter(|newest| p.seq.is_after(*newest)) {
+            self.host_losses.on_gap(p.seq.steps_from(newest) - 1);
+        }
         self.timing.on_packet(p);
         if p.is_data {
             if !p.options.0.is_empty() {
@@ -95,10 +99,11 @@ impl HcReceiver for Receiver {
     )]
     fn on_ack(&mut self, ack: &mut OutgoingAck<'_>) -> bool {
         let arrived = self.timing.newest().arrival(ack.ack);
+        let losses = self.host_losses.on_ack(ack.now);
         AckOptions {
             receive_rate: self.rate.map(|rate| rate as u32),
             arrival_time: arrived.map(Instant::timestamp),
-            host_loss_count: (self.host_losses > 0).then_some(self.host_losses as u32),
+            host_loss_count: (losses > 0).then_some(losses as u32),
         }
         .write(ack.options);
         self.timing.on_ack();
@@ -111,9 +116,7 @@ impl HcReceiver for Receiver {
     }
 
     fn on_host_losses(&mut self, total: u64) {
-        // A counter that was reset begins again.
-        let last = self.last_total.replace(total).unwrap_or(total);
-        self.host_losses += total.saturating_sub(last);
+        self.host_losses.on_total(total);
     }
 
     fn wants_host_losses(&self) -> bool {
@@ -130,7 +133,7 @@ impl HcReceiver for Receiver {
     fn snapshot(&self) -> Snapshot {
         let mut inner = vec![
             ("ack_ratio", f64::from(self.timing.ratio())),
-            ("host_losses", to_f64(self.host_losses)),
+            ("host_losses", to_f64(self.host_losses.count())),
         ];
         inner.extend(
             self.declared

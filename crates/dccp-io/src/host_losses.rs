@@ -15,13 +15,13 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 /// The drops of a host since the first reading. They are of all its flows; those of sockets are not among them.
 #[derive(Debug, Default)]
-pub struct HostDrops {
+pub struct HostLosses {
     counts: Option<Counts>,
     total: u64,
     read_at: Option<Instant>,
 }
 
-impl HostDrops {
+impl HostLosses {
     /// Returns the drops since the first call. It reads the counters of the calling thread's network namespace, unless it did
     /// so a millisecond ago. A counter that cannot be read stands still.
     pub fn read(&mut self, now: Instant) -> u64 {
