@@ -13,6 +13,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 const BOTH: &str = "tests/scenarios/live.toml";
+const SAFE_UDP: &str = "tests/scenarios/live-safeudp.toml";
 const OF_KERNEL: &str = "tests/scenarios/live-user.toml";
 
 /// Tests in real time run one after another: they share processors and names.
@@ -140,6 +141,28 @@ fn live_run_resembles_the_simulator() {
     };
     assert_eq!(host(sim), (0.into(), serde_json::json!({})));
     assert_eq!(host(live), (Value::Null, Value::Null));
+}
+
+#[test]
+fn safe_udp_is_advised_and_its_reader_is_slow_live_as_in_the_simulator() {
+    let _alone = alone();
+    if !is_root("safe_udp_is_advised_and_its_reader_is_slow_live_as_in_the_simulator") {
+        return;
+    }
+    for backend in ["sim", "live"] {
+        let words = ["run", SAFE_UDP, "--backend", backend, "--json", "-"];
+        let document = document(&dccplab(&words).output().expect("the program starts"));
+        let flow = |n: usize| &document["cells"][0]["summary"]["flows"][n];
+        let count = |n: usize, name: &str| number(&flow(n)[name]);
+        // Its receiver reports Drop Code 2, and the control slows down before much of it is dropped.
+        assert!(count(0, "dropped_by_receiver_packets") > 0.0, "{backend}");
+        assert!(count(1, "lost_packets") > 0.0, "{backend}");
+        let assertions = document["assertions"].as_array().expect("a list");
+        assert_eq!(assertions.len(), 4);
+        for assertion in assertions {
+            assert_eq!(assertion["mark"], "holds", "{backend}: {assertion}");
+        }
+    }
 }
 
 #[test]

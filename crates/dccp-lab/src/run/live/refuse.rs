@@ -8,7 +8,7 @@ use dccp_proto::Config;
 use dccp_proto::cc::registry::Ccids;
 use dccp_sim::link::TooBig;
 use dccp_sim::machine::MachineConfig;
-use dccp_sim::source::{App, Reading, Source};
+use dccp_sim::source::{App, Source};
 use dccp_sim::{LinkConfig, tcp};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::fs::{self, File};
@@ -147,11 +147,6 @@ fn of_flow(flow: &Flow) -> Result<(), LiveError> {
     }
     if flow.sender.logs {
         return refuse(choice_of(flow), "live runs record no single datagrams");
-    }
-    let is_slow = flow.receiver.reading != Reading::AtOnce;
-    if is_slow && !matches!(flow.transport, Transport::Dccp(_)) {
-        let what = "receiving programs over TCP and UDP read at once";
-        return refuse("read_rate", what);
     }
     if flow.receiver.slow_receiver {
         return refuse("slow_receiver", "live runs report no Slow Receiver");
@@ -345,12 +340,6 @@ mod tests {
                 "transport = \"tcp\"\nack_ratio = 4",
                 "",
                 "[[flow]] f ack_ratio",
-            ),
-            (
-                "",
-                "transport = \"udp\"\nkind = \"cbr\"\nrate = \"1Mbit\"\nread_rate = \"1Mbit\"",
-                "",
-                "[[flow]] f read_rate",
             ),
             (
                 "",
