@@ -375,7 +375,7 @@ impl Flow {
         };
         if let Some(link) = self.link.take() {
             let hint = link.socket.rate_hint().ok().flatten();
-            let code = link.socket.send_code().ok().flatten();
+            let code = link.socket.send_code();
             // At the start CCID 248 does not know the path yet, and its limit says nothing about it.
             let is_advised = matches!(code, Some(SendCode::Congestion { .. }));
             let is_enforced = !is_advised && !link.is_starting(code);

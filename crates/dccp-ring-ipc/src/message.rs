@@ -3,6 +3,8 @@
 //! Numbers are little-endian. The first byte names the message; bytes of another length or
 //! with other values than its name demands are invalid.
 
+mod code;
+
 use crate::request::{RingListenRequest, RingRequest};
 use core::net::{IpAddr, Ipv6Addr};
 use core::time::Duration;
@@ -280,6 +282,7 @@ fn build_event(event: &Event) -> Option<Vec<u8>> {
         Event::SocketLost { os_error } => [&[14], &os_error.to_le_bytes()[..]].concat(),
         Event::SocketRestored => vec![15],
         Event::Misreport => vec![16],
+        Event::SafeUdp(report) => [vec![17], code::build(report)?].concat(),
         _ => return None,
     })
 }
@@ -321,6 +324,7 @@ fn parse_event(bytes: &[u8]) -> Option<Event> {
         },
         [15] => Event::SocketRestored,
         [16] => Event::Misreport,
+        [17, ref report @ ..] => Event::SafeUdp(code::parse(report)?),
         _ => return None,
     })
 }

@@ -11,6 +11,7 @@ use crate::settings::{Buffers, Waiting};
 use crate::shared::Shared;
 use crate::shared::outbox::SocketOutbox;
 use dccp_io::{LocalDrop, PortClaim};
+use dccp_proto::cc::safeudp::SendCode;
 use dccp_proto::conn::App;
 use dccp_proto::{ConnId, Queues};
 use std::collections::HashMap;
@@ -42,6 +43,8 @@ struct Link {
     /// Keeps the DCCP port this program's.
     claim: Option<Arc<PortClaim>>,
     host_drops: HostDrops,
+    /// The control reports to the application (CCID 248).
+    reports_codes: bool,
 }
 
 /// Intakes kept for the next turn.
@@ -54,6 +57,7 @@ impl Link {
             intake: None,
             claim: None,
             host_drops: HostDrops::default(),
+            reports_codes: false,
         }
     }
 
@@ -170,13 +174,23 @@ impl Links {
         link
     }
 
+    /// The control of a connection reports to the application (CCID 248).
+    pub(crate) fn report_codes(&mut self, id: ConnId) {
+        self.touch(id).reports_codes = true;
+    }
+
     /// Hands over what has arrived, and wakes the applications that can go on: ends a turn. Gives the connections
-    /// that need another at once.
-    pub(crate) fn wake(&mut self) -> Vec<ConnId> {
+    /// that need another at once. `code_of` gives the report of a connection's control.
+    pub(crate) fn wake(&mut self, code_of: impl Fn(ConnId) -> Option<SendCode>) -> Vec<ConnId> {
         let mut unfinished = Vec::new();
         for id in self.touched.drain(..) {
             if let Some(link) = self.by_id.get_mut(&id) {
                 self.idle_intakes.extend(link.hand_over());
+                if link.reports_codes
+                    && let Some(code) = code_of(id)
+                {
+                    link.shared.lock().send_code = Some(code);
+                }
                 if link.shared.end_turn() {
                     unfinished.push(id);
                 }

@@ -312,11 +312,6 @@ impl Port {
                 // The asking thread may have ended.
                 let _ = reply.send(connection.and_then(|c| c.rate_hint(now, backlog)));
             }
-            Request::SendCode(reply) => {
-                let connection = self.endpoint.connection(id);
-                // The asking thread may have ended.
-                let _ = reply.send(connection.and_then(|c| c.send_code(now)));
-            }
             Request::SlowReceiver(is_slow) => self.endpoint.set_slow_receiver(id, is_slow),
             Request::Inspect(reply) => {
                 if let Some(inspection) = self.inspect(id) {
@@ -398,7 +393,9 @@ impl Port {
         self.take_events();
         self.write(now, poller);
         self.take_events();
-        let unfinished = self.links.wake();
+        let endpoint = &self.endpoint;
+        let code_of = |id| endpoint.connection(id).and_then(|c| c.send_code(now));
+        let unfinished = self.links.wake(code_of);
         for id in &unfinished {
             self.endpoint.on_data_ready(*id);
         }
@@ -515,12 +512,18 @@ impl Port {
             Event::Accepted { port, service } => return self.accept(id, *port, *service),
             Event::Closed(reason) => return self.end(id, reason.clone()),
             Event::Connected => {
-                let mps = self.endpoint.connection(id).map(Connection::mps);
+                let connection = self.endpoint.connection(id);
+                let mps = connection.map(Connection::mps);
+                if connection.is_some_and(|c| c.send_code(clock::now()).is_some()) {
+                    self.links.report_codes(id);
+                }
                 let mut state = self.links.shared(id).lock();
                 state.phase = Phase::Open;
                 state.mps = mps;
             }
             Event::Mps(bytes) => self.links.shared(id).lock().mps = Some(*bytes),
+            // It is the last one if it ends the connection.
+            Event::SafeUdp(code) => self.links.shared(id).lock().send_code = Some(*code),
             Event::PeerNotListening => self.links.shared(id).lock().is_peer_listening = false,
             _ => {}
         }

@@ -3,7 +3,6 @@
 use crate::inspection::Inspection;
 use core::fmt;
 use dccp_proto::RateHint;
-use dccp_proto::cc::safeudp::SendCode;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
@@ -20,7 +19,6 @@ pub(crate) enum Request {
     /// Report the rate that the network takes.
     RateHint(SyncSender<Option<RateHint>>),
     /// Report what CCID 248 does with a datagram that is sent now.
-    SendCode(SyncSender<Option<SendCode>>),
     /// Report state and counters.
     Inspect(SyncSender<Inspection>),
 }

@@ -26,6 +26,7 @@ use crate::thread_mark::is_on_engine;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use dccp_io::ProcessGeneration;
+use dccp_proto::cc::safeudp::SendCode;
 use dccp_proto::config::bounds;
 use dccp_proto::queue::WhenFull;
 use dccp_proto::wire::Payload;
@@ -87,6 +88,8 @@ pub(crate) struct SocketState {
     filler: Option<Box<Filler>>,
     /// The newest rate hint, if hints are reported.
     pub(crate) rate: Option<RateHint>,
+    /// The result that a send has under CCID 248, as of the engine's last turn.
+    pub(crate) send_code: Option<SendCode>,
     /// The source may have a datagram.
     is_source_due: bool,
     /// A datagram was refused in this turn of the engine, so the source is not called again before the next.
@@ -122,6 +125,7 @@ impl Shared {
                 source: None,
                 filler: None,
                 rate: None,
+                send_code: None,
                 is_source_due: false,
                 is_source_deferred: false,
                 waiting,

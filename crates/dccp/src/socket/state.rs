@@ -17,7 +17,7 @@ use dccp_proto::wire::ServiceCode;
 use dccp_proto::{Instant, RateHint};
 #[cfg(unix)]
 use std::io;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::sync_channel;
 
 /// State and settings.
 impl Socket {
@@ -108,27 +108,18 @@ impl Socket {
     /// # Errors
     /// When the engine is gone.
     pub fn rate_hint(&self) -> Result<Option<RateHint>, EngineGone> {
-        self.ask(Request::RateHint)
-    }
-
-    /// The result that a send has now under CCID 248: sent, limited or dropped, with the advised or enforced rate. `None` with
-    /// other CCIDs, and after the end. [`Event::SafeUdp`](crate::Event::SafeUdp) reports changes as events. Asks the engine.
-    ///
-    /// # Errors
-    /// When the engine is gone.
-    pub fn send_code(&self) -> Result<Option<SendCode>, EngineGone> {
-        self.ask(Request::SendCode)
-    }
-
-    fn ask<T>(
-        &self,
-        request: fn(SyncSender<Option<T>>) -> Request,
-    ) -> Result<Option<T>, EngineGone> {
         let (reply, answer) = sync_channel(1);
         self.engine.check()?;
-        self.request(request(reply));
+        self.request(Request::RateHint(reply));
         // No answer: the connection has ended.
         Ok(answer.recv().ok().flatten())
+    }
+
+    /// The result that a send has under CCID 248: sent, limited, dropped or refused, with the advised or enforced rate. Call it
+    /// after a send: it costs a lock, and is as of the engine's last turn. `None` with other CCIDs. After a circuit breaker has
+    /// ended the connection it tells the cause. [`Event::SafeUdp`](crate::Event::SafeUdp) reports changes as events.
+    pub fn send_code(&self) -> Option<SendCode> {
+        self.shared.lock().send_code
     }
 
     fn inspect(&self) -> Result<Inspection, EngineGone> {

@@ -1,7 +1,7 @@
 //! CCID 248 over real sockets.
 
-use crate::{options, pair};
-use dccp::safeudp::{NUMBER, Profile, SafeUdpConfig};
+use crate::{options, pair, until};
+use dccp::safeudp::{NUMBER, Profile, SafeUdpConfig, SendCode};
 use dccp::{Fate, Options};
 #[cfg(target_os = "linux")]
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
@@ -22,12 +22,29 @@ fn datagrams_arrive_at_the_rate_of_the_application() {
 }
 
 #[test]
+fn send_code_is_that_of_ccid_248_only() {
+    for (ccid, is_reported) in [(NUMBER, true), (2, false)] {
+        let options = options().ccid(ccid);
+        let (client, server) = pair(&options, &options);
+        client.send(b"one").unwrap();
+        server.recv(&mut [0; 10]).unwrap();
+        assert_eq!(client.send_code().is_some(), is_reported, "CCID {ccid}");
+        // Ten packets of the first round trip may leave.
+        assert!(client.send_code().is_none_or(|code| code.is_sent()));
+    }
+}
+
+#[test]
 fn burst_beyond_the_start_up_is_limited_and_each_datagram_has_a_fate() {
     let options = options().ccid(NUMBER).fate_buffer(10_000).send_buffer(4000);
     let (client, server) = pair(&options, &options);
     for _ in 0..3000 {
         client.send(&[0; 1000]).unwrap();
     }
+    until(
+        "the start-up drops",
+        || matches!(client.send_code(), Some(SendCode::Dropped { dropped, .. }) if dropped > 0),
+    );
     client.close().unwrap();
     let mut received = 0;
     let mut buf = [0; 2000];
