@@ -25,7 +25,7 @@ pub struct Case {
     pub end: &'static str,
     /// Packets in flight.
     pub window: u32,
-    /// The third argument of `transfer`: no losses, 1 of N packets at random, or `overshoot`.
+    /// The third argument of `transfer`: no losses, 1 of N packets at random, `overshoot`, or `safeudp`.
     pub losses: Option<&'static str>,
 }
 
@@ -44,6 +44,7 @@ impl fmt::Display for Case {
         match self.losses {
             None => Ok(()),
             Some("overshoot") => f.write_str(", an overshoot"),
+            Some("safeudp") => f.write_str(", CCID 248"),
             Some(one_of) => write!(f, ", 1 of {one_of} lost"),
         }
     }

@@ -7,7 +7,7 @@
 //! counts those of the sending end, `*receiver_turn*` those of the receiving end. The second number
 //! says how many packets are in flight at 100,000 packets/s; 1400 bytes a packet, over UDP, received
 //! in batches. The third is the loss: one of this number of packets, at random (then with BBR, whose window
-//! does not follow single losses); or `overshoot`: every packet beyond those in flight.
+//! does not follow single losses); `overshoot`: every packet beyond those in flight; or `safeudp`: none, with CCID 248.
 
 mod end;
 
@@ -15,6 +15,7 @@ use core::time::Duration;
 use dccp_proto::Instant;
 use dccp_proto::batch::Batch;
 use dccp_proto::cc::law::bbr;
+use dccp_proto::cc::safeudp::{self, Profile};
 use end::{BEGIN, End, PACKETS_PER_TURN, TURN};
 use std::collections::VecDeque;
 use std::process::ExitCode;
@@ -25,11 +26,12 @@ fn main() -> ExitCode {
     let (packets, window, losses) = match words[..] {
         [packets, window] => (packets, window, Some(Losses::None)),
         [packets, window, "overshoot"] => (packets, window, Some(Losses::Overshoot)),
+        [packets, window, "safeudp"] => (packets, window, Some(Losses::NoneOfSafeUdp)),
         [packets, window, one_of] => (packets, window, one_of.parse().ok().map(Losses::OneOf)),
         _ => ("", "", None),
     };
     let (Ok(packets), Ok(window), Some(losses)) = (packets.parse(), window.parse(), losses) else {
-        eprintln!("usage: transfer PACKETS WINDOW [overshoot | ONE_OF_SO_MANY_IS_LOST]");
+        eprintln!("usage: transfer PACKETS WINDOW [overshoot | safeudp | ONE_OF_SO_MANY_IS_LOST]");
         return ExitCode::from(2);
     };
     let Some((told, received)) = transfer(packets, window, losses) else {
@@ -44,6 +46,8 @@ fn main() -> ExitCode {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Losses {
     None,
+    /// None, with CCID 248 in place of CCID 2.
+    NoneOfSafeUdp,
     /// One of this number, at random.
     OneOf(u64),
     /// Every packet beyond the window in flight.
@@ -55,8 +59,14 @@ fn transfer(packets: u64, window: u64, losses: Losses) -> Option<(u64, u64)> {
     let turns_of_a_window = usize::try_from(window.div_ceil(PACKETS_PER_TURN)).ok()?;
     let (mut sender, mut receiver) = (End::new(1, 2), End::new(2, 1));
     let mut config = End::config();
-    if let Losses::OneOf(_) = losses {
-        config.law = bbr::Config::default().into();
+    match losses {
+        Losses::OneOf(_) => config.law = bbr::Config::default().into(),
+        Losses::NoneOfSafeUdp => {
+            (config.tx_ccids, config.rx_ccids) = (vec![safeudp::NUMBER], vec![safeudp::NUMBER]);
+            // Without a start-up, which would drop most of the packets.
+            config.safe_udp.profile = Profile::Provisioned;
+        }
+        Losses::None | Losses::Overshoot => {}
     }
     receiver.listen(config.clone());
     sender.connect(BEGIN, 40_000, config);
@@ -108,7 +118,7 @@ impl Loss {
         let packets: usize = batches.iter().map(Batch::len).sum();
         for _ in 0..packets {
             let arrives = match self.losses {
-                Losses::None => true,
+                Losses::None | Losses::NoneOfSafeUdp => true,
                 Losses::OneOf(many) => !self.random().is_multiple_of(many),
                 Losses::Overshoot => self.arrives.len() < self.window,
             };

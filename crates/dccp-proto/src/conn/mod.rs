@@ -104,6 +104,8 @@ pub struct Connection {
     features: Features,
     tx: Half<dyn HcSender>,
     rx: Half<dyn HcReceiver>,
+    /// What this host has dropped in all, as the receiving half knows it.
+    host_losses: Option<u64>,
     in_flight: InFlight,
     audit: audit::Audit,
     sent_per_rtt: SentPerRtt,
@@ -358,6 +360,7 @@ impl Connection {
                 ccid: rx.number(),
                 cc: rx.receiver(&cc),
             },
+            host_losses: None,
             in_flight,
             audit: audit::Audit::new(audit_seed, now, config.audit && !config.strict),
             sent_per_rtt: SentPerRtt::new(now, iss),
@@ -456,7 +459,10 @@ impl Connection {
 
     /// This host has dropped `total` packets below DCCP, of all connections.
     pub(crate) fn on_host_losses(&mut self, total: u64) {
-        self.rx.cc.on_host_losses(total);
+        if self.host_losses != Some(total) {
+            self.host_losses = Some(total);
+            self.rx.cc.on_host_losses(total);
+        }
     }
 
     /// Whether the total of dropped packets is wanted before the next acknowledgement.
