@@ -427,24 +427,26 @@ impl Machine {
     fn enforce(&mut self, m: &Measured, verdicts: &mut Vec<Verdict>) {
         self.age += 1;
         let cap = self.cap.unwrap_or(m.input);
-        if self.quiet >= QUIET {
-            let raised = self.raised(m, cap);
-            if raised > cap {
-                self.set_cap(m, raised);
-                self.quiet = 0;
-                verdicts.push(Verdict::Raise);
-            }
-            if raised >= m.input {
-                self.clear();
-                verdicts.push(Verdict::Info(Info::Cleared));
-            }
-        } else if self.age.is_multiple_of(QUIET) && self.marked(QUIET as usize) >= 2 {
-            let least = match self.profile {
-                Profile::Shared => self.tfrc.min(cap),
-                Profile::Provisioned => 0.0,
-            };
-            self.set_cap(m, (cap * LOWER).max(least));
+        let raised = self.raised(m, cap);
+        // The shared profile leaves a flow what TCP would have at this loss.
+        let fair = match self.profile {
+            Profile::Shared => self.tfrc,
+            Profile::Provisioned => 0.0,
+        };
+        let is_quiet = self.quiet >= QUIET;
+        let is_congested =
+            self.age.is_multiple_of(QUIET) && self.marked(QUIET as usize) >= 2 && !is_quiet;
+        if raised > cap && (is_quiet || is_congested && cap < fair) {
+            self.set_cap(m, raised);
+            self.quiet = 0;
+            verdicts.push(Verdict::Raise);
+        } else if is_congested && cap >= fair {
+            self.set_cap(m, (cap * LOWER).max(fair));
             verdicts.push(Verdict::Lower);
+        }
+        if is_quiet && raised >= m.input {
+            self.clear();
+            verdicts.push(Verdict::Info(Info::Cleared));
         }
     }
 

@@ -294,7 +294,11 @@ impl Sender {
         }
     }
 
+    /// Adds a notice, unless the same one waits last.
     fn notify(&mut self, code: SendCode) {
+        if self.notices.back() == Some(&code) {
+            return;
+        }
         if self.notices.len() == NOTICES {
             self.notices.pop_front();
         }

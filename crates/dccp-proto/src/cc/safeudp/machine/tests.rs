@@ -510,3 +510,18 @@ fn hold_is_a_time_whatever_the_length_of_an_interval() {
     run.expect(clean(), &[Throttled; 14]);
     run.expect(clean(), &[Enforce]);
 }
+
+#[test]
+fn cap_below_the_rate_of_tcp_rises_to_it_although_packets_are_lost() {
+    let mut run = Run::shared();
+    run.expect(clean(), &[Clear]);
+    run.silence();
+    run.silence();
+    run.expect_cap(INPUT / 4.0);
+    // TCP would have 4.5e6 bytes/s.
+    run.p_event = Some(1e-5);
+    for cap in [INPUT / 4.0, INPUT / 4.0, 1.25 * INPUT / 4.0] {
+        assert_eq!(run.step(lost(1)).len(), usize::from(run.steps == 4));
+        run.expect_cap(cap);
+    }
+}
