@@ -332,10 +332,14 @@ fn declared_rate_is_on_the_packets_of_one_run_per_interval() {
 }
 
 #[test]
-fn notices_are_bounded() {
+fn notices_are_bounded_and_do_not_repeat() {
     let mut s = provisioned();
     for _ in 0..1000 {
         s.notify(SendCode::Blocked);
+    }
+    assert_eq!(s.notices.len(), 1);
+    for bits_per_s in 0..1000 {
+        s.notify(SendCode::Limited { bits_per_s });
     }
     assert_eq!(s.notices.len(), NOTICES);
 }
