@@ -8,6 +8,7 @@ mod hold_off;
 mod listener;
 mod prefix_limit;
 mod schedule;
+mod settle;
 mod stateless;
 mod table;
 mod time_wait;
@@ -388,20 +389,6 @@ impl Endpoint {
         }
     }
 
-    /// Takes the events of a connection and arms its timer, although its outputs are not drained. Where the host limits the
-    /// sender, they are not drained for long.
-    fn serve_busy(&mut self, now: Instant, id: ConnId) {
-        let Some(conn) = self.table.get_mut(id).filter(|c| c.state() == State::Open) else {
-            return;
-        };
-        while let Some(event) = conn.poll_event() {
-            self.events.push_back((id, event));
-        }
-        if let Some((at, _)) = conn.poll_timeout().filter(|(at, _)| *at > now) {
-            self.schedule.arm(id, at);
-        }
-    }
-
     /// The application put data into the outbox of a connection.
     pub fn on_data_ready(&mut self, id: ConnId) {
         if self.table.get(id).is_some() {
@@ -515,50 +502,6 @@ impl Endpoint {
             }
         }
         false
-    }
-
-    /// After its outputs are drained: takes a connection's events, arms its timer, or retires it.
-    fn settle(&mut self, now: Instant, id: ConnId) {
-        let Some(conn) = self.table.get_mut(id) else {
-            return;
-        };
-        while let Some(event) = conn.poll_event() {
-            if event == Event::Connected {
-                self.listeners.on_settled(conn.flow().local_port, id);
-            }
-            self.events.push_back((id, event));
-        }
-        if conn.is_finished() {
-            self.retire(now, id);
-        } else if let Some((at, timer)) = conn.poll_timeout() {
-            // A deadline that stays in the past would cause a loop. One that passed after the last
-            // `handle_timeout` is only late.
-            let timed = conn.timed();
-            debug_assert!(
-                at > timed,
-                "{timer:?} is still due at {at:?}, after {timed:?}"
-            );
-            self.schedule.arm(id, at);
-        }
-    }
-
-    /// Frees the flow of a connection that is over. It can be looked at until its last event has
-    /// been polled.
-    fn retire(&mut self, now: Instant, id: ConnId) {
-        let Some(conn) = self.table.retire(id) else {
-            return;
-        };
-        self.listeners.on_settled(conn.flow().local_port, id);
-        if let Some(until) = conn.hold_off() {
-            self.hold_off.add(now, conn.flow().path.remote, until);
-        }
-        if conn.state() == State::TimeWait {
-            // 4340-8.3-2
-            self.time_wait.sweep(now);
-            self.time_wait.add(now + 2 * conn.msl(), *conn.flow());
-        }
-        self.stats += conn.stats();
-        self.schedule.disarm(id);
     }
 
     /// The next event of a connection. After [`Event::Closed`] the connection can be looked at until

@@ -1,6 +1,6 @@
 //! Events of a connection for its application.
 
-use crate::cc::safeudp::SendCode;
+use crate::cc::safeudp::{SendCode, Shortfall};
 use crate::wire::{ResetCode, ServiceCode};
 use core::time::Duration;
 
@@ -54,6 +54,8 @@ pub enum Event {
     Misreport,
     /// A notice of CCID 248: advice, enforcement or the trip of a circuit breaker.
     SafeUdp(SendCode),
+    /// A notice of CCID 248 at the receiver: less data arrives than the sender declared, or again as much.
+    Shortfall(Shortfall),
     /// The application's source of datagrams panicked and was removed.
     SourcePanicked,
     /// The connection is over.

@@ -283,6 +283,7 @@ fn build_event(event: &Event) -> Option<Vec<u8>> {
         Event::SocketRestored => vec![15],
         Event::Misreport => vec![16],
         Event::SafeUdp(report) => [vec![17], code::build(report)?].concat(),
+        Event::Shortfall(shortfall) => [vec![18], code::build_shortfall(shortfall)].concat(),
         _ => return None,
     })
 }
@@ -325,6 +326,7 @@ fn parse_event(bytes: &[u8]) -> Option<Event> {
         [15] => Event::SocketRestored,
         [16] => Event::Misreport,
         [17, ref report @ ..] => Event::SafeUdp(code::parse(report)?),
+        [18, ref shortfall @ ..] => Event::Shortfall(code::parse_shortfall(shortfall)?),
         _ => return None,
     })
 }

@@ -30,7 +30,7 @@ pub mod window;
 pub mod window_rules;
 
 pub use ccid::{Ccid, Dependency};
-use safeudp::SendCode;
+use safeudp::{SendCode, Shortfall};
 
 use crate::seq::Seq;
 use crate::time::{Instant, Rate};
@@ -370,6 +370,11 @@ pub trait HcReceiver: Send {
     /// Returns true if that total is wanted before the next acknowledgement, because packets are missing.
     fn wants_host_losses(&self) -> bool {
         false
+    }
+
+    /// Returns a notice for the application, if one waits.
+    fn poll_shortfall(&mut self) -> Option<Shortfall> {
+        None
     }
 
     /// The peer has sent nothing after `newest`: a later packet that [`on_packet`](Self::on_packet) took was forged.

@@ -27,7 +27,7 @@ pub struct SafeUdpConfig {
     /// The network.
     pub profile: Profile,
     /// The bits of application data per second that the application intends to send; `None`: unknown. The peer learns it
-    /// (Declared Rate), and the start-up ends there.
+    /// (Declared Rate). The start-up goes on until it reaches this rate.
     pub declared_rate: Option<u64>,
     /// Ends the connection when more packets than this, per million, are missing for a breaker window; `None`: never.
     pub loss_limit: Option<u32>,

@@ -274,6 +274,9 @@ impl Connection {
         while let Some(code) = self.tx.cc.poll_notice() {
             self.tell(Event::SafeUdp(code));
         }
+        if let Some(shortfall) = self.rx.cc.poll_shortfall() {
+            self.tell(Event::Shortfall(shortfall));
+        }
         while let Some(signal) = self
             .tx
             .cc

@@ -6,7 +6,7 @@
 
 use super::Reader;
 use dccp_proto::Instant;
-use dccp_proto::cc::safeudp::{Cause, Info, SendCode, Side};
+use dccp_proto::cc::safeudp::{Cause, Info, SendCode, Shortfall, Side};
 
 const INFOS: [Info; 4] = [
     Info::Transient,
@@ -88,6 +88,28 @@ pub(super) fn parse(bytes: &[u8]) -> Option<SendCode> {
     Some(code).filter(|_| rest.0.is_empty())
 }
 
+/// The bytes of a notice.
+pub(super) fn build_shortfall(shortfall: &Shortfall) -> Vec<u8> {
+    let Shortfall {
+        declared_bits_per_s,
+        received_bits_per_s,
+        is_over,
+    } = shortfall;
+    let rates = [declared_bits_per_s, received_bits_per_s].map(|rate| rate.to_le_bytes());
+    [rates.as_flattened(), &[u8::from(*is_over)]].concat()
+}
+
+/// The notice of these bytes, all of them.
+pub(super) fn parse_shortfall(bytes: &[u8]) -> Option<Shortfall> {
+    let mut rest = Reader(bytes);
+    let shortfall = Shortfall {
+        declared_bits_per_s: long(&mut rest)?,
+        received_bits_per_s: long(&mut rest)?,
+        is_over: rest.take()? == [1],
+    };
+    Some(shortfall).filter(|_| rest.0.is_empty())
+}
+
 fn place<T: PartialEq>(all: &[T], one: &T) -> Option<u8> {
     let place = all.iter().position(|other| other == one)?;
     u8::try_from(place).ok()
@@ -144,6 +166,14 @@ mod tests {
             assert_eq!(parse(&bytes[..bytes.len() - 1]), None, "{code:?}");
             assert_eq!(parse(&[&bytes[..], &[0]].concat()), None, "{code:?}");
         }
+        let shortfall = Shortfall {
+            declared_bits_per_s: 1 << 40,
+            received_bits_per_s: 3,
+            is_over: true,
+        };
+        let bytes = build_shortfall(&shortfall);
+        assert_eq!(parse_shortfall(&bytes), Some(shortfall));
+        assert_eq!(parse_shortfall(&bytes[1..]), None);
         assert_eq!(parse(&[1, 4]), None);
         assert_eq!(parse(&[9]), None);
     }

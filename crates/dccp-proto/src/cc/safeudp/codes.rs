@@ -118,6 +118,19 @@ impl Info {
     }
 }
 
+/// A notice for the application that receives: what arrives differs from what the sender declared.
+///
+/// Rates are in bits of application data per second, over a second.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shortfall {
+    /// The rate that the sender declared.
+    pub declared_bits_per_s: u64,
+    /// The rate that arrived.
+    pub received_bits_per_s: u64,
+    /// The rate has come back to 95 % of the declared one. If false, it has fallen below 90 %.
+    pub is_over: bool,
+}
+
 /// One of the two hosts of a half-connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {

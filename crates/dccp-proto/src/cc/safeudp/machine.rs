@@ -323,7 +323,8 @@ impl Machine {
         self.was_inflated = m.interval.is_inflated;
     }
 
-    /// A trip throttles for one breaker window; the next one within it, or before it is forgiven, ends the connection.
+    /// A trip throttles for the hold, in which these breakers rest. The next one ends the connection, unless the first is
+    /// forgiven.
     fn watch_breakers(&mut self, m: &Measured) -> Option<Verdict> {
         if !self.hold.is_zero() {
             self.hold = self.hold.saturating_sub(m.scales.interval);

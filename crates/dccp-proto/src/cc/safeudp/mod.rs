@@ -26,7 +26,7 @@ mod start_up;
 mod time_scales;
 
 pub use super::safeudp_config::{Profile, SafeUdpConfig};
-pub use codes::{Cause, Info, SendCode, Side};
+pub use codes::{Cause, Info, SendCode, Shortfall, Side};
 
 use super::config::CcConfig;
 use super::{Ccid, Dependency, HcReceiver, HcSender};

@@ -1,7 +1,9 @@
 //! The receiving half: when to acknowledge, and what acknowledgements report (SafeUDP §2).
 
 mod host_losses;
+mod shortfall;
 
+use super::codes::Shortfall;
 use super::options::{ACK_LEN, AckOptions, read_declared_rate};
 use crate::cc::ack_timing::AckTiming;
 use crate::cc::config::CcConfig;
@@ -12,6 +14,7 @@ use crate::time::{Instant, Rate};
 use crate::wire::features::Feature;
 use core::time::Duration;
 use host_losses::HostLosses;
+use shortfall::ShortfallWatch;
 
 /// A single packet waits for its acknowledgement at most this part of a round trip …
 const DELAY_PART: u32 = 4;
@@ -31,6 +34,7 @@ pub(crate) struct Receiver {
     rate: Option<f64>,
     /// Bytes per second that the peer's application intends to send.
     declared: Option<u32>,
+    shortfall: ShortfallWatch,
     host_losses: HostLosses,
     has_acked: bool,
 }
@@ -44,6 +48,7 @@ impl Receiver {
             since: config.now,
             rate: None,
             declared: None,
+            shortfall: ShortfallWatch::default(),
             host_losses: HostLosses::default(),
             has_acked: false,
         }
@@ -81,6 +86,10 @@ impl HcReceiver for Receiver {
                 self.declared = read_declared_rate(p.options).or(self.declared);
             }
             self.measure_rate(p.now, p.payload_len);
+            if let Some(declared) = self.declared {
+                self.shortfall
+                    .on_data(p.now, p.payload_len, declared.into());
+            }
         }
     }
 
@@ -117,6 +126,10 @@ impl HcReceiver for Receiver {
 
     fn on_host_losses(&mut self, total: u64) {
         self.host_losses.on_total(total);
+    }
+
+    fn poll_shortfall(&mut self) -> Option<Shortfall> {
+        self.shortfall.poll()
     }
 
     fn wants_host_losses(&self) -> bool {

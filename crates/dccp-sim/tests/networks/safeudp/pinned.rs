@@ -2,7 +2,7 @@
 
 use super::net::{Kind, Net, bottleneck, cbr};
 use dccp_proto::cc::safeudp::{Cause, Info, Profile, SafeUdpConfig, SendCode};
-use dccp_proto::{CloseReason, Event};
+use dccp_proto::{CloseReason, ConnectError, Event};
 use dccp_sim::Change;
 use dccp_sim::loss::FaultConfig;
 use dccp_sim::rule::{Action, Rule};
@@ -86,12 +86,47 @@ fn ignored_advice_is_enforced_and_lifted_when_the_network_is_clean() {
 }
 
 #[test]
+fn receiving_application_is_told_that_less_arrives_than_was_declared() {
+    let declared = SafeUdpConfig {
+        declared_rate: Some(22_400_000),
+        ..SafeUdpConfig::default()
+    };
+    let mut net = start(Kind::SafeUdp(declared), cbr(RATE));
+    let notices = |net: &Net| -> Vec<bool> {
+        let [_, receiver] = net.hosts(0);
+        let events = net.world.node(receiver).report(0).events.into_iter();
+        let notices = events.filter_map(|event| match event {
+            Event::Shortfall(notice) => {
+                assert_eq!(notice.declared_bits_per_s, 22_400_000);
+                Some(notice.is_over)
+            }
+            _ => None,
+        });
+        notices.collect()
+    };
+    let before = notices(&net).len();
+    set_loss(&mut net, 2e-3);
+    net.run_s(8);
+    assert_eq!(net.state(0), "enforce");
+    assert_eq!(notices(&net)[before..], [false]);
+    set_loss(&mut net, 0.0);
+    net.run_s(60);
+    assert_eq!(notices(&net)[before..], [false, true]);
+}
+
+#[test]
 fn heavy_loss_trips_the_loss_breaker_twice() {
     let mut net = start(Kind::safe_udp(), cbr(RATE));
     // A throttled flow has few packets per sub-window, so 15 % would trip it late.
     set_loss(&mut net, 0.2);
     net.run_s(6);
     assert_eq!(net.state(0), "throttled");
+    // A second connection would escape the cap.
+    let held = net.try_start(0, cbr(RATE));
+    assert!(
+        matches!(held, Err(ConnectError::HeldOff { .. })),
+        "{held:?}"
+    );
     net.run_s(40);
     let code = Cause::Loss.reset_code();
     assert_eq!(
