@@ -1,7 +1,7 @@
-//! What this thread may do on the host.
+//! Privileges of the calling thread.
 
-/// Whether the thread may administer the network (`CAP_NET_ADMIN`). Other systems do not tell: then it
-/// may not.
+/// Whether the thread may administer the network (`CAP_NET_ADMIN`). On other systems it may not, because
+/// they have no such capability.
 pub(crate) fn administers_network() -> bool {
     #[cfg(target_os = "linux")]
     {

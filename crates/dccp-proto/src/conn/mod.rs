@@ -104,7 +104,7 @@ pub struct Connection {
     features: Features,
     tx: Half<dyn HcSender>,
     rx: Half<dyn HcReceiver>,
-    /// What this host has dropped in all, as the receiving half knows it.
+    /// The total of packets that this host has dropped below DCCP, as the receiving half knows it.
     host_losses: Option<u64>,
     in_flight: InFlight,
     audit: audit::Audit,

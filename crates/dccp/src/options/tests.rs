@@ -1,5 +1,7 @@
+use super::check::{MTU_MAX, MTU_MIN};
 use super::*;
 use dccp_proto::cc::law::cubic;
+use dccp_proto::config::bounds;
 
 fn problem_of(options: &Options) -> &'static str {
     options.checked_config(1).unwrap_err().option

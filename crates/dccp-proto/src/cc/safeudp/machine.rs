@@ -195,7 +195,7 @@ impl Machine {
         self.tfrc
     }
 
-    /// What the application has left of its grace.
+    /// Returns the rest of the application's grace.
     pub(crate) fn grace_left(&self, scales: &TimeScales) -> Duration {
         scales.grace.saturating_sub(self.grace_spent)
     }
@@ -323,7 +323,7 @@ impl Machine {
         self.was_inflated = m.interval.is_inflated;
     }
 
-    /// A trip throttles for the hold, in which these breakers rest. The next one ends the connection, unless the first is
+    /// A trip throttles for the hold, and these breakers rest meanwhile. The next one ends the connection, unless the first is
     /// forgiven.
     fn watch_breakers(&mut self, m: &Measured) -> Option<Verdict> {
         if !self.hold.is_zero() {
