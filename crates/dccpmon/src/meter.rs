@@ -1,6 +1,8 @@
 //! One end of a running test: its flows, and what it tells about them. Client and server use the
 //! same.
 
+mod obedience;
+pub(crate) mod safeudp;
 mod sending;
 
 use crate::limits::DRAIN_MAX;
@@ -14,9 +16,12 @@ use crate::transport::{Flow, Sample};
 use crate::wire::figures::{FlowTotal, Interval, RxInterval, RxTotal};
 use core::sync::atomic::Ordering;
 use core::time::Duration;
+use dccp::proto::number::to_f64;
 use dccp::proto::time::nanos;
 use dccp::{Instant, clock};
 use dccp_stats::Histogram;
+use obedience::Obedience;
+use safeudp::History;
 use sending::{Times, TxEnd};
 use std::collections::BTreeMap;
 use std::io;
@@ -66,6 +71,10 @@ impl End {
         let (token, id) = (traffic.token, traffic.flow);
         let echoes = traffic.has_echoes;
         let echoes = echoes.then(|| EchoReader::start(flow, token, id));
+        let obedience = traffic.shape.mean_bps(traffic.length).map(to_f64);
+        let obedience = obedience.filter(|_| traffic.obeys).map(Obedience::new);
+        let first = flow.sample().and_then(|sample| sample.safe_udp);
+        let history = first.map(|first| History::new(first, before.counted(), obedience));
         Ok(Self::Tx(Box::new(TxEnd {
             id: traffic.flow,
             length: traffic.length as u64,
@@ -82,6 +91,7 @@ impl End {
             last: Sample::default(),
             retransmitted: None,
             taken_back: 0,
+            history: history.map(Box::new),
         })))
     }
 
@@ -139,12 +149,12 @@ impl Meter {
 
     /// Looks at the senders.
     pub(crate) fn sample(&mut self) {
+        let elapsed = self.elapsed();
         for flow in &mut self.flows {
             if let End::Tx(tx) = flow {
-                tx.sample();
+                tx.sample(elapsed);
             }
         }
-        let elapsed = self.elapsed();
         let Some(trace) = &mut self.trace else { return };
         if !trace.is_due(elapsed) {
             return;
@@ -228,7 +238,7 @@ impl Meter {
     pub(crate) fn finish_sending(&mut self) {
         for flow in &mut self.flows {
             if let End::Tx(tx) = flow {
-                tx.sender.stop();
+                tx.stop();
                 tx.taken_back = tx.sender.flow.withdraw();
             }
         }
@@ -312,6 +322,8 @@ impl Meter {
 
     /// The totals of the flows, after they have ended. `packets` are those that the sending end states for each flow.
     pub(crate) fn totals(&mut self, packets: &[u64]) -> Vec<FlowTotal> {
+        // The last conclusions come with the end of a connection.
+        self.sample();
         let shares_transport = self.shares_transport;
         self.flows
             .iter_mut()

@@ -10,7 +10,6 @@ use core::net::SocketAddr;
 use core::time::Duration;
 use dccp::proto::cc::Ccid;
 use dccp::proto::cc::registry::Ccids;
-use dccp::proto::cc::safeudp;
 use dccp::proto::number::to_f64;
 use dccp::proto::time::nanos;
 use dccp::{Encapsulation, Options};
@@ -173,11 +172,10 @@ pub(crate) fn baseline_port(udp_port: u16) -> Option<u16> {
     udp_port.checked_add(1)
 }
 
-/// The congestion controls of the tests. CCID 248 is not one: it needs an application that has a rate and takes advice.
+/// The congestion controls of the tests.
 pub(crate) fn ccids() -> impl Iterator<Item = (u8, &'static str)> {
     let all: Vec<_> = Ccids::default()
         .iter()
-        .filter(|ccid| ccid.number() != safeudp::NUMBER)
         .map(|ccid| (ccid.number(), ccid.name()))
         .collect();
     all.into_iter()

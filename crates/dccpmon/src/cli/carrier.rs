@@ -8,7 +8,7 @@ use crate::result::check::Wanted;
 use crate::schema::{Kind, Transport};
 use clap::Args;
 use core::time::Duration;
-use dccp::Encapsulation;
+use dccp::{Encapsulation, safeudp};
 use dccp_cli::Failure;
 use dccp_cli::law::NamedLaw;
 
@@ -21,7 +21,8 @@ pub(crate) struct Carrier {
     /// The same as --transport udp
     #[arg(short, long)]
     udp: bool,
-    /// Congestion control of DCCP: 2 (TCP-like), 3 (TFRC) or 4 (TFRC for small packets) [default: 2]
+    /// Congestion control of DCCP: 2 (TCP-like), 3 (TFRC) or 4 (TFRC for small packets); `bulk` and `send` also take 248
+    /// [default: 2]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = ccid)]
     ccid: Option<u8>,
     /// How the window of CCID 2 moves: reno, highspeed … [default: reno]
@@ -38,6 +39,20 @@ impl Carrier {
     /// The congestion control of DCCP.
     pub(crate) fn ccid(&self) -> u8 {
         self.ccid.unwrap_or(2)
+    }
+
+    /// Refuses CCID 248 for this reason.
+    ///
+    /// # Errors
+    /// It is chosen.
+    pub(crate) fn refuse_safe_udp(&self, why: &str) -> Result<(), Failure> {
+        if self.ccid() != safeudp::NUMBER {
+            return Ok(());
+        }
+        Err(Failure::usage(
+            format!("--ccid 248: {why}"),
+            "choose 2, 3 or 4, or run `dccpmon HOST --ccid 248 -b RATE`",
+        ))
     }
 
     /// Finds options that exclude each other.
@@ -89,6 +104,7 @@ impl Carrier {
             has_echoes: false,
             sample: None,
             ccid: self.ccid(),
+            obeys: false,
             law: self.law.clone().unwrap_or_default(),
             congestion: None,
             title: None,

@@ -2,9 +2,11 @@
 
 use super::BulkWords;
 use crate::limits::{FLOWS_MAX, INTERVAL_MIN};
+use crate::load::shape::Shape;
 use crate::output::{Format, Options};
 use crate::schema::Transport;
 use core::time::Duration;
+use dccp::safeudp;
 use dccp_cli::Failure;
 
 /// The flows of a test, in both directions.
@@ -76,6 +78,59 @@ pub(super) fn check_law(ccid: u8, is_reverse: bool) -> Result<(), Failure> {
         return Ok(());
     };
     Err(Failure::usage(format!("--law: {problem}"), next))
+}
+
+/// The pattern of the data.
+pub(super) fn pattern(w: &BulkWords, transport: Transport) -> Shape {
+    let constant = w.bitrate.map(|bps| match bps {
+        0 => Shape::Greedy,
+        bps => Shape::Cbr { bps },
+    });
+    let given = [&constant, &w.shape, &w.burst, &w.spacing];
+    match given.into_iter().flatten().next() {
+        Some(shape) => shape.clone(),
+        // Nothing else holds UDP back.
+        None if transport == Transport::Udp => Shape::Cbr { bps: UDP_BPS },
+        None => Shape::Greedy,
+    }
+}
+
+/// The default rate over UDP, as in iperf3.
+const UDP_BPS: u64 = 1_000_000;
+
+/// CCID 248 is for data with a rate of their own, and gives advice that other congestion controls do not.
+pub(super) fn check_safe_udp(
+    w: &BulkWords,
+    transport: Transport,
+    shape: &Shape,
+) -> Result<(), Failure> {
+    if transport == Transport::Dccp && *shape == Shape::Greedy {
+        let all = [("--ccid", w.ccid), ("--server-ccid", w.both.server_ccid)];
+        if let Some((option, _)) = all.iter().find(|(_, ccid)| is_safe_udp(*ccid)) {
+            return Err(needs_rate(option));
+        }
+    }
+    let of_flows = w.own.iter().map(|flow| Some(flow.ccid));
+    let mut all = of_flows.chain([w.ccid, w.both.server_ccid]);
+    if w.obey && !all.any(is_safe_udp) {
+        return Err(Failure::usage(
+            "--obey: only CCID 248 gives advice",
+            "add --ccid 248 and a rate, or leave --obey out",
+        ));
+    }
+    Ok(())
+}
+
+fn is_safe_udp(ccid: Option<u8>) -> bool {
+    ccid == Some(safeudp::NUMBER)
+}
+
+/// The failure of a test with CCID 248 that has no rate.
+pub(super) fn needs_rate(option: &str) -> Failure {
+    Failure::usage(
+        format!("{option} 248: it needs data with a rate of their own"),
+        "give the rate with -b, as in -b 20M, or a pattern with --shape, --burst or --spacing",
+    )
 }
 
 /// TCP cuts its stream into packets as it likes.

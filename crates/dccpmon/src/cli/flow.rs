@@ -8,6 +8,7 @@ use crate::session::probe::idle_time;
 use crate::wire::message::{Mode, Request, client_sends};
 use core::time::Duration;
 use dccp::proto::time::nanos;
+use dccp::safeudp;
 use dccp_cli::args::BadValue;
 use dccp_cli::law::NamedLaw;
 
@@ -36,6 +37,12 @@ impl Bulk {
     /// How long the idle path is probed before the test.
     pub(crate) fn idle_time(&self) -> Duration {
         self.idle.unwrap_or_else(|| idle_time(self.duration))
+    }
+
+    /// Whether a flow has CCID 248.
+    pub(crate) fn has_safe_udp(&self) -> bool {
+        self.transport == Transport::Dccp
+            && (0..self.flows).any(|flow| self.values_of(flow).ccid == safeudp::NUMBER)
     }
 
     /// Whether the client sends in this flow, counted from 0.
@@ -67,6 +74,7 @@ impl Bulk {
             socket_buffer_bytes: self.socket_buffer,
             lost_runs: self.lost_runs,
             has_echoes: self.has_echoes,
+            obeys: self.obeys,
         }
     }
 
@@ -134,6 +142,12 @@ pub(super) fn flow(text: &str) -> Result<FlowValues, BadValue> {
             }
         }
     }
+    if flow.ccid == safeudp::NUMBER && flow.shape == Shape::Greedy {
+        return Err(BadValue::new(
+            "CCID 248 needs data with a rate of their own",
+            "add the rate, as in --flow ccid=248,rate=20M",
+        ));
+    }
     if law_text.is_some() && flow.ccid != 2 {
         return Err(BadValue::new("only CCID 2 has laws", NEXT));
     }
@@ -154,6 +168,7 @@ mod tests {
         assert_eq!(cubic.law.to_string(), "cubic:fast_convergence=no");
         assert_eq!(cubic.shape, Shape::Poisson { bps: 1_000_000 });
         assert_eq!(of("law=cubic").shape, Shape::Greedy);
+        assert_eq!(of("ccid=safeudp,rate=5M").ccid, 248);
         for text in [
             "",
             "ccid",
@@ -161,6 +176,8 @@ mod tests {
             "rate=0",
             "speed=5M",
             "ccid=3,law=cubic",
+            "ccid=248",
+            "ccid=safeudp,law=cubic,rate=1M",
             "rate=1M,",
             "ccid=3,ccid=4",
             "rate=1M,shape=poisson:1M",

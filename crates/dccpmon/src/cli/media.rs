@@ -46,6 +46,8 @@ impl Media {
     /// The test that carries the packets.
     pub(crate) fn test(&self) -> Result<Bulk, Failure> {
         self.carrier.check()?;
+        self.carrier
+            .refuse_safe_udp("it delays no packet, so none waits in the ring to be chosen")?;
         Ok(Bulk {
             duration: self.time,
             rate_bps: Some(self.bitrate),

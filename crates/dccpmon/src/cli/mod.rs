@@ -30,7 +30,8 @@ use crate::schema::{Kind, Transport};
 use crate::session::repeat::RUNS_MAX;
 use both::BothWords;
 use checks::{
-    check_count, check_law, check_sample, check_window, flows, has_echoes, notes, usual_interval,
+    check_count, check_law, check_safe_udp, check_sample, check_window, flows, has_echoes, notes,
+    pattern, usual_interval,
 };
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use common::{Common, family};
@@ -148,6 +149,8 @@ pub(crate) struct Bulk {
     pub(crate) server_ccid: Option<u8>,
     /// Whether echoes measure the round trip from program to program.
     pub(crate) has_echoes: bool,
+    /// The senders follow the advice of CCID 248.
+    pub(crate) obeys: bool,
     /// The gap between samples of the senders that the result keeps.
     pub(crate) sample: Option<Duration>,
     pub(crate) ccid: u8,
@@ -358,9 +361,14 @@ struct BulkWords {
     /// The same as --transport tcp
     #[arg(long, group = "carrier")]
     tcp: bool,
-    /// Congestion control of DCCP: 2 (TCP-like), 3 (TFRC) or 4 (TFRC for small packets) [default: 2]
+    /// Congestion control of DCCP: 2 (TCP-like), 3 (TFRC), 4 (TFRC for small packets), or 248 (safeudp), which needs a
+    /// rate [default: 2]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = ccid)]
     ccid: Option<u8>,
+    /// With CCID 248: slow down to the advised rate, and return in steps when the congestion is over [default: ignore the
+    /// advice]
+    #[arg(long)]
+    obey: bool,
     /// How the window of CCID 2 moves: reno, highspeed, `cubic:fast_convergence=no` … [default: reno]
     #[arg(long, value_name = "NAME", value_parser = law)]
     law: Option<NamedLaw>,
@@ -468,16 +476,8 @@ fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
     if w.law.is_some() {
         check_law(ccid, w.reverse)?;
     }
-    let shape = w.bitrate.map(|bps| match bps {
-        0 => Shape::Greedy,
-        bps => Shape::Cbr { bps },
-    });
-    let shape = shape.or(w.shape).or(w.burst).or(w.spacing);
-    let shape = shape.unwrap_or(match transport {
-        // Nothing else holds UDP back.
-        Transport::Udp => Shape::Cbr { bps: UDP_BPS },
-        Transport::Dccp | Transport::Tcp => Shape::Greedy,
-    });
+    let shape = pattern(&w, transport);
+    check_safe_udp(&w, transport, &shape)?;
     let (output, wanted) = w.output.parts();
     if w.sample.is_some() {
         check_sample(transport, w.reverse, &output)?;
@@ -488,6 +488,7 @@ fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
     Ok(Bulk {
         kind,
         has_echoes,
+        obeys: w.obey,
         host,
         udp_port: w.common.port,
         dccp_port: w.common.dccp_port,
@@ -526,9 +527,6 @@ fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
         lost_runs: w.lost,
     })
 }
-
-/// The default rate over UDP, as in iperf3.
-const UDP_BPS: u64 = 1_000_000;
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! The words of `send` and `recv`.
 
 use super::carrier::{Carrier, carrier};
+use super::checks::needs_rate;
 use super::values::{
     burst, count, length, needs_packets, number, over, rate, shape, spacing, time, transport,
 };
@@ -9,7 +10,7 @@ use crate::load::shape::Shape;
 use crate::schema::Transport;
 use clap::Args;
 use core::time::Duration;
-use dccp::{DEFAULT_UDP_PORT, Encapsulation};
+use dccp::{DEFAULT_UDP_PORT, Encapsulation, safeudp};
 use dccp_cli::Failure;
 
 /// The rate over UDP if none is given: nothing slows a sender down there.
@@ -68,6 +69,9 @@ impl Send {
     /// Finds options that exclude each other.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         self.carrier.check()?;
+        if self.carrier.ccid() == safeudp::NUMBER && self.pattern() == Shape::Greedy {
+            return Err(needs_rate("--ccid"));
+        }
         // Only DCCP has packets that --over carries: this mode has no control connection.
         if self.carrier.transport() != Transport::Dccp && self.common.over.is_some() {
             return Err(Failure::usage(

@@ -84,6 +84,8 @@ impl Rr {
 
     fn check(&self) -> Result<(), Failure> {
         self.carrier.check()?;
+        self.carrier
+            .refuse_safe_udp("requests wait for responses and have no rate of their own")?;
         let problem = if self.fixed.is_some() && self.vary == Varied::Both {
             Some((
                 "--fixed: the size of both messages varies",

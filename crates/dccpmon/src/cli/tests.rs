@@ -177,7 +177,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "h --ccid 7",
-        "error: --ccid 7: there is no such congestion control\n next: choose one of 2 (tcp-like), 3 (tfrc), 4 (tfrc-sp)",
+        "error: --ccid 7: there is no such congestion control\n next: choose one of 2 (tcp-like), 3 (tfrc), 4 (tfrc-sp), 248 (safeudp)",
     ),
     (
         "h -u -w 2047",
@@ -266,6 +266,41 @@ fn options_that_do_not_fit_together_yield_an_error_of_two_lines() {
         ),
     ] {
         assert_eq!(lines(line), text, "{line}");
+    }
+}
+
+#[test]
+fn ccid_248_needs_a_rate_and_obedience_needs_ccid_248() {
+    let rate = "\n next: give the rate with -b, as in -b 20M, or a pattern with --shape, --burst or --spacing";
+    for (line, what) in [
+        ("h --ccid safeudp", "--ccid"),
+        ("h --ccid 248 -b 0", "--ccid"),
+        ("h -R --ccid 248", "--ccid"),
+        ("h --bidir --server-ccid 248", "--server-ccid"),
+    ] {
+        let text = format!("error: {what} 248: it needs data with a rate of their own{rate}");
+        assert_eq!(lines(line), text, "{line}");
+    }
+    assert_eq!(
+        lines("h --flow ccid=248"),
+        "error: --flow ccid=248: CCID 248 needs data with a rate of their own\n next: add the rate, as in --flow ccid=248,rate=20M"
+    );
+    for line in ["h --obey -b 1M", "h -u --obey", "h --flow rate=1M --obey"] {
+        assert_eq!(
+            lines(line),
+            "error: --obey: only CCID 248 gives advice\n next: add --ccid 248 and a rate, or leave --obey out",
+            "{line}"
+        );
+    }
+    for line in [
+        "h --ccid safeudp -b 5M --obey",
+        "h --ccid 248 --burst 10/10ms",
+        "h --bidir --server-ccid 248 -b 5M --obey",
+        "h --flow ccid=safeudp,rate=1M --flow ccid=3 --obey",
+    ] {
+        let asked = bulk_of(line);
+        assert!(asked.has_safe_udp(), "{line}");
+        assert_eq!(asked.obeys, line.contains("--obey"), "{line}");
     }
 }
 
@@ -428,7 +463,9 @@ fn planned_option_is_reported_as_not_implemented() {
 #[test]
 fn help_is_printed_without_an_error() {
     assert!(matches!(read("--help"), Ok(Command::Show(text)) if text.contains("Exit codes")));
-    assert!(matches!(read("bulk --help"), Ok(Command::Show(text)) if text.contains("or 4 (TFRC")));
+    assert!(
+        matches!(read("bulk --help"), Ok(Command::Show(text)) if text.contains("3 (TFRC)") && text.contains("--obey"))
+    );
     assert!(matches!(read("--version"), Ok(Command::Show(_))));
 }
 

@@ -13,6 +13,7 @@ use dccp_cli::args::BadValue;
 pub(super) const EXAMPLES: &str = "Examples:\n  \
     dccpmon 192.0.2.10 -R -t 30            the server sends for 30 s\n  \
     dccpmon 192.0.2.10 -u -b 20M -l 200    UDP at 20 Mbit/s\n  \
+    dccpmon 192.0.2.10 --ccid safeudp -b 20M --obey   20 Mbit/s, or what CCID 248 advises\n  \
     dccpmon --from 192.0.2.10 192.0.2.20   the server 192.0.2.10 measures to the server 192.0.2.20\n\
     With --from, all options but the outputs describe the test between the two servers,\n\
     and --key-file and --wait are for the first.";

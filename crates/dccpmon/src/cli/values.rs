@@ -90,9 +90,9 @@ pub(super) fn socket_buffer(text: &str) -> Result<u64, BadValue> {
 }
 
 pub(crate) fn ccid(text: &str) -> Result<u8, BadValue> {
-    let is_known = |ccid: &u8| ccids().any(|(number, _)| number == *ccid);
-    let known = text.parse().ok().filter(is_known);
-    known.ok_or_else(|| {
+    let is_meant = |(number, name): &(u8, &str)| text == *name || text.parse() == Ok(*number);
+    let found = ccids().find(is_meant).map(|(number, _)| number);
+    found.ok_or_else(|| {
         let list: Vec<String> = ccids()
             .map(|(number, name)| format!("{number} ({name})"))
             .collect();

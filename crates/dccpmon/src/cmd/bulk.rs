@@ -56,8 +56,9 @@ pub(crate) fn run_with(
         // A closed standard error does not change the outcome.
         let _ = writeln!(stderr(), "note: {note}");
     }
-    let checks = asked.wanted.load(&document::of_begin(asked).requested);
-    let opened = checks.and_then(|checks| Outputs::new(&asked.output, checks, asked.transport));
+    let requested = document::of_begin(asked).requested;
+    let checks = asked.wanted.load(&requested);
+    let opened = checks.and_then(|checks| Outputs::new(&asked.output, checks, &requested));
     let mut outputs = opened.or_else(|failure| {
         output::show_failure(&asked.output, &document::of_failure(asked, &failure))?;
         Err(failure)
@@ -128,7 +129,8 @@ pub(crate) fn quietly(asked: Bulk) -> Result<Document, Failure> {
         format: Format::Json,
         ..Options::default()
     };
-    let mut outputs = Outputs::new(&options, Checks::default(), asked.transport)?;
+    let requested = document::of_begin(&asked).requested;
+    let mut outputs = Outputs::new(&options, Checks::default(), &requested)?;
     let mut series = Series::new(asked.runs_max, asked.until_ci, asked.seed);
     measure_once(&Plan::new(asked)?, &mut outputs, &mut series, 0)
 }
@@ -401,10 +403,8 @@ impl Client {
             status = Status::Incomplete;
         }
         let result = combine(&self.plan.asked, self.length, status, elapsed, sides);
-        let error = report.lost.map(|e| {
-            let Failure { what, next, .. } = lost(&e);
-            Problem { what, next }
-        });
+        let error = report.lost.map(|e| Problem::from(&lost(&e)));
+        let error = error.or_else(|| result.broken_by_breaker());
         Ok((result, timing, error))
     }
 

@@ -5,7 +5,7 @@
 use crate::cli::open::Recv;
 use crate::cmd::send::{SERVICE, TOKEN, rate};
 use crate::load::receive::Receiver;
-use crate::plan::data_options;
+use crate::plan::{ccids, data_options};
 use crate::schema::Transport;
 use crate::transport::Flow;
 use crate::transport::dccp::DccpFlow;
@@ -149,7 +149,9 @@ impl Port {
     }
 
     fn dccp(local: SocketAddr, asked: &Recv) -> Result<Self, Failure> {
-        let options = data_options(Options::new().service_code(SERVICE)).encapsulation(asked.over);
+        let ccids: Vec<u8> = ccids().map(|(number, _)| number).collect();
+        let options = Options::new().send_ccids(&ccids).recv_ccids(&ccids);
+        let options = data_options(options.service_code(SERVICE)).encapsulation(asked.over);
         let listener = Listener::bind((local, asked.dccp_port), &options)
             .map_err(|e| Failure::run(e.to_string(), e.next_step()))?;
         Ok(Self::Dccp(Box::new(listener), Vec::new()))

@@ -3,16 +3,19 @@
 use crate::cli::open::Send;
 use crate::limits::{DRAIN_MAX, LENGTH};
 use crate::load::send::{Sender, Traffic};
-use crate::meter::SAMPLE;
+use crate::meter::{SAMPLE, safeudp};
+use crate::output::safeudp as words;
 use crate::plan::{data_options, look_up};
-use crate::schema::Transport;
+use crate::schema::{Ended, Transport};
 use crate::transport::Flow;
 use crate::transport::dccp::DccpFlow;
 use crate::transport::udp::UdpFlow;
+use core::fmt::Write as _;
 use core::net::SocketAddr;
 use core::sync::atomic::Ordering;
 use core::time::Duration;
 use dccp::proto::number::to_f64;
+use dccp::proto::time::nanos;
 use dccp::{Encapsulation, Options, Socket, clock};
 use dccp_cli::quantity::show as units;
 use dccp_cli::{Failure, exit, interrupt, print};
@@ -39,6 +42,7 @@ pub(crate) fn run(asked: &Send) -> Result<u8, Failure> {
         packets: asked.count,
         congestion: None,
         has_echoes: false,
+        obeys: false,
     };
     print(&format!(
         "send  {} to {}, packets of {length} B, shape {}\n  time s     offered        left     new        rate\n",
@@ -50,9 +54,11 @@ pub(crate) fn run(asked: &Send) -> Result<u8, Failure> {
         .map_err(|e| Failure::run(e.to_string(), "check this system's limits"))?;
     let begin = clock::now();
     let mut table = Table::default();
+    let mut conclusions = Conclusions::default();
     while !sender.is_done() && !interrupt::is_pressed() {
         std::thread::sleep(SAMPLE);
         let elapsed = clock::now() - begin;
+        print(&conclusions.lines(elapsed, &*flow))?;
         if elapsed >= table.time + asked.snapshot {
             print(&table.line(elapsed, &sender, 0, length))?;
         }
@@ -62,6 +68,13 @@ pub(crate) fn run(asked: &Send) -> Result<u8, Failure> {
     let taken_back = flow.withdraw();
     finish(&*flow);
     print(&table.line(elapsed, &sender, taken_back, length))?;
+    print(&conclusions.lines(elapsed, &*flow))?;
+    if let Some(ended) = conclusions.ended {
+        return Err(Failure {
+            code: exit::INCOMPLETE,
+            ..Failure::run(ended.to_string(), "wait, and send less than before with -b")
+        });
+    }
     if let Some(trouble) = sender.failure() {
         return Err(Failure {
             code: exit::INCOMPLETE,
@@ -136,6 +149,32 @@ fn finish(flow: &dyn Flow) {
     flow.close();
     if !flow.has_closed(clock::now() + DRAIN_MAX) {
         flow.abort();
+    }
+}
+
+/// The conclusions of CCID 248, between the snapshots.
+#[derive(Default)]
+struct Conclusions {
+    /// The name of the last one that was printed.
+    last: String,
+    ended: Option<Ended>,
+}
+
+impl Conclusions {
+    /// The lines of the conclusions since the last call. Equal ones in a row have one line.
+    fn lines(&mut self, elapsed: Duration, flow: &dyn Flow) -> String {
+        let mut lines = String::new();
+        flow.conclusions(&mut |code| {
+            self.ended = safeudp::ended(clock::now(), &code).or(self.ended.take());
+            let conclusion = safeudp::conclusion(nanos(elapsed), &code);
+            if conclusion.code != self.last {
+                let (at, text) = (elapsed.as_secs_f64(), words::conclusion(&conclusion));
+                // A text takes all.
+                let _ = writeln!(lines, "{at:>8.1}  {text}");
+                self.last = conclusion.code;
+            }
+        });
+        lines
     }
 }
 

@@ -20,6 +20,10 @@ pub(crate) struct Schedule {
     next_ns: u64,
     /// Packets that are due and that the transport has not taken.
     due: usize,
+    /// The mean rate in bits per second.
+    bps: u64,
+    /// Gaps are this many times as long as those of the shape.
+    stretch: f64,
     record: Record,
 }
 
@@ -47,6 +51,8 @@ impl Schedule {
             times,
             begin,
             due: 0,
+            bps,
+            stretch: 1.0,
             record: Record {
                 asked_gap_ns: Some(to_f64(8 * length as u64) * 1e9 / to_f64(bps)),
                 digest,
@@ -57,6 +63,14 @@ impl Schedule {
                 last_at: begin,
             },
         })
+    }
+
+    /// Lowers the mean rate to this one in bits per second, from the next gap on; 0: the shape's own.
+    pub(crate) fn slow_to(&mut self, bps: u64) {
+        self.stretch = match bps {
+            0 => 1.0,
+            bps => (to_f64(self.bps) / to_f64(bps)).max(1.0),
+        };
     }
 
     /// Waits for the next packet, not longer than [`LOOK`]. Returns how many are due, at most a batch.
@@ -91,7 +105,12 @@ impl Schedule {
 
     fn advance(&mut self) {
         self.due += 1;
-        self.next_ns = self.times.next().unwrap_or(u64::MAX);
+        let next_ns = self.times.next().unwrap_or(u64::MAX);
+        if self.stretch > 1.0 {
+            let gap = Duration::from_nanos(next_ns.saturating_sub(self.next_ns));
+            self.begin += gap.mul_f64(self.stretch - 1.0);
+        }
+        self.next_ns = next_ns;
     }
 
     /// Notes that the transport took this number of due packets at `now`.
@@ -178,6 +197,28 @@ mod tests {
         // 100 packets were due by then: four left before, and the batch at 100 ms.
         let left_out = 100 - 4 - BATCH as u64;
         assert_eq!(schedule.into_record().achieved().skipped_packets, left_out);
+    }
+
+    #[test]
+    fn obedient_schedule_has_longer_gaps_until_it_has_its_own_rate_again() {
+        let begin = Instant::from_nanos(5);
+        let at = |ms| begin + Duration::from_millis(ms);
+        let mut schedule = schedule("cbr:10M", begin);
+        let due = |schedule: &mut Schedule, ms| {
+            let due = schedule.due(at(ms));
+            schedule.took(due, at(ms));
+            due
+        };
+        assert_eq!(due(&mut schedule, 10), 11);
+        schedule.slow_to(2_500_000);
+        // The gap to the next packet was that of the shape.
+        assert_eq!(due(&mut schedule, 31), 6);
+        schedule.slow_to(20_000_000);
+        assert_eq!(due(&mut schedule, 35), 1);
+        assert_eq!(due(&mut schedule, 45), 10);
+        schedule.slow_to(0);
+        assert_eq!(due(&mut schedule, 55), 10);
+        assert_eq!(schedule.into_record().achieved().skipped_packets, 0);
     }
 
     // goal 34: a schedule that waits for the transport is not the sender's fault.

@@ -29,6 +29,8 @@ pub(crate) struct Traffic {
     pub(crate) congestion: Option<String>,
     /// Whether some packets ask for an echo.
     pub(crate) has_echoes: bool,
+    /// Whether it follows the advice of CCID 248.
+    pub(crate) obeys: bool,
 }
 
 /// The sending end of a flow.
@@ -49,6 +51,8 @@ pub(crate) struct TxCounts {
     pub(crate) record: Mutex<Option<Record>>,
     /// The duration of a series of datagrams whose number is limited, with a gap behind the last one; 0 until it has ended.
     pub(crate) series_ns: AtomicU64,
+    /// The rate in bit/s to which an obedient sender slows down; 0: it has its own.
+    pub(crate) allowed_bps: AtomicU64,
     /// Why it sends no more, if that is before its time.
     pub(crate) failure: Mutex<Option<FlowError>>,
 }
@@ -77,6 +81,17 @@ impl Sender {
             counts,
             thread,
         })
+    }
+
+    /// Slows down to this rate in bits per second, or returns to its own.
+    pub(crate) fn slow_to(&self, bps: Option<f64>) {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a cast from float saturates, and rates are not negative"
+        )]
+        let bps = bps.map_or(0, |bps| (bps as u64).max(1));
+        self.counts.allowed_bps.store(bps, Ordering::Relaxed);
     }
 
     /// Whether it sends no more.
@@ -112,6 +127,9 @@ fn send(flow: &dyn Flow, traffic: &Traffic, counts: &TxCounts, is_over: &dyn Fn(
         if left == Some(0) {
             end_series(flow, begin, number, counts, is_over);
             break;
+        }
+        if let Some(schedule) = &mut schedule {
+            schedule.slow_to(counts.allowed_bps.load(Ordering::Relaxed));
         }
         let due = schedule.as_mut().map_or(BATCH, Schedule::wait);
         let due = left.map_or(due, |left| due.min(usize::try_from(left).unwrap_or(BATCH)));

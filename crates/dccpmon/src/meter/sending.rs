@@ -1,5 +1,6 @@
 //! A sending end: the figures of its transport and of its send queue.
 
+use super::safeudp::{Counted, History};
 use crate::load::rtt::EchoReader;
 use crate::load::send::{Sender, TxCounts};
 use crate::output::capture::State;
@@ -36,6 +37,8 @@ pub(crate) struct TxEnd {
     pub(super) retransmitted: Option<u64>,
     /// Datagrams taken back at the end: they count as never offered.
     pub(super) taken_back: u64,
+    /// Of CCID 248 only.
+    pub(super) history: Option<Box<History>>,
 }
 
 /// Times of an interval and of the whole test, in nanoseconds.
@@ -65,7 +68,7 @@ impl Times {
 }
 
 impl TxEnd {
-    pub(super) fn sample(&mut self) {
+    pub(super) fn sample(&mut self, elapsed: Duration) {
         self.note_queue_times();
         self.note_echoes();
         let Some(now) = self.sender.flow.sample() else {
@@ -86,6 +89,20 @@ impl TxEnd {
         self.samples.slow_start += u64::from(now.phase == Some("slow_start"));
         self.samples.sequence_window_full += u64::from(now.is_sequence_window_full);
         self.last = now;
+        if let (Some(history), Some(seen)) = (&mut self.history, now.safe_udp) {
+            let mut codes = Vec::new();
+            self.sender.flow.conclusions(&mut |code| codes.push(code));
+            let allowed = history.look(elapsed, seen, &codes);
+            self.sender.slow_to(allowed);
+        }
+    }
+
+    /// Ends sending.
+    pub(super) fn stop(&mut self) {
+        self.sender.stop();
+        if let Some(history) = &mut self.history {
+            history.stop();
+        }
     }
 
     /// The newest sample as a row.
@@ -138,7 +155,8 @@ impl TxEnd {
     }
 
     pub(super) fn interval(&mut self) -> TxInterval {
-        let left = self.left();
+        let now = self.sender.flow.counters();
+        let left = now.map_or(self.left, |now| now.left - self.before.left);
         let packets = left - self.left;
         self.left = left;
         let retransmitted = self.last.retransmitted;
@@ -153,6 +171,8 @@ impl TxEnd {
             rate_bps: self.last.rate_bps,
             cc_state: self.last.phase.map(str::to_owned),
             retransmitted: retransmitted.map(|n| n - before.unwrap_or(0)),
+            safe_udp: (self.history.as_mut().zip(now))
+                .map(|(history, now)| history.interval(now.counted())),
         }
     }
 
@@ -195,7 +215,9 @@ impl TxEnd {
         };
         let before = &self.before;
         total.left = now.left - before.left;
-        total.dropped_queue = now.taken - before.taken - self.taken_back - total.left;
+        total.dropped_ccid = now.limited - before.limited;
+        total.dropped_queue =
+            now.taken - before.taken - self.taken_back - total.left - total.dropped_ccid;
         total.acked = now.fates.acked - before.fates.acked;
         total.marked = now.fates.marked - before.fates.marked;
         total.rx_dropped = now.fates.rx_dropped - before.fates.rx_dropped;
@@ -208,13 +230,21 @@ impl TxEnd {
             .tcp
             .zip(before.tcp)
             .map(|(now, before)| now.since(before));
+        total.safe_udp = (self.history.as_ref()).map(|history| history.total(total.dropped_ccid));
+        if let Some(ended) = total.safe_udp.as_ref().and_then(|of| of.ended.as_ref()) {
+            total.broken = Some(ended.to_string());
+        }
         total
     }
+}
 
-    /// Datagrams of the test that have left so far.
-    pub(super) fn left(&self) -> u64 {
-        let now = self.sender.flow.counters();
-        now.map_or(self.left, |now| now.left - self.before.left)
+impl Counters {
+    /// The totals that a history of CCID 248 needs.
+    pub(super) fn counted(&self) -> Counted {
+        Counted {
+            limited: self.limited,
+            lost: self.fates.lost,
+        }
     }
 }
 

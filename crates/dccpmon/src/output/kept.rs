@@ -1,6 +1,6 @@
 //! The intervals of a run in bounded memory.
 
-use crate::schema::{Interval, IntervalFlow};
+use crate::schema::{Interval, IntervalFlow, SafeUdpInterval};
 use dccp_stats::Spread;
 
 /// The intervals of flows that are kept. At this number the older half is merged in pairs.
@@ -80,6 +80,21 @@ fn merge_flow(flow: &mut IntervalFlow, later: IntervalFlow, times: [u64; 2]) {
     flow.ssthresh_packets = later.ssthresh_packets;
     flow.cc_rate_bps = later.cc_rate_bps;
     flow.cc_state = later.cc_state;
+    flow.safe_udp = match (flow.safe_udp.take(), later.safe_udp) {
+        (Some(first), Some(last)) => Some(merge_safe_udp(&first, last)),
+        (one, other) => one.or(other),
+    };
+}
+
+/// Counts are those of both intervals, rates and the state those at the end.
+fn merge_safe_udp(first: &SafeUdpInterval, last: SafeUdpInterval) -> SafeUdpInterval {
+    SafeUdpInterval {
+        dropped_packets: first.dropped_packets.saturating_add(last.dropped_packets),
+        lost_packets: first.lost_packets.saturating_add(last.lost_packets),
+        missing: first.missing.plus(last.missing),
+        trips_n: first.trips_n.saturating_add(last.trips_n),
+        ..last
+    }
 }
 
 /// Two spreads as one. The percentiles of the whole are between those of its parts: the greater one is kept.

@@ -10,6 +10,7 @@ mod iperf;
 mod kept;
 mod live;
 mod progress;
+pub(crate) mod safeudp;
 #[cfg(test)]
 pub(crate) mod sample;
 pub(crate) mod stream;
@@ -19,7 +20,7 @@ pub(crate) mod text;
 mod udpmon;
 
 use crate::result::check::Checks;
-use crate::schema::{Document, Interval, Transport};
+use crate::schema::{Document, Interval, Requested};
 use dccp_cli::{Failure, exit, print};
 use dccp_stats::Steadiness;
 use file::{Files, ResultFile};
@@ -104,14 +105,14 @@ impl<'a> Outputs<'a> {
     pub(crate) fn new(
         options: &'a Options,
         checks: Checks,
-        transport: Transport,
+        requested: &Requested,
     ) -> Result<Self, Failure> {
         Ok(Self {
             options,
             files: Files::create(options.save.as_deref(), options.html.as_deref())?,
             format: options.format,
             live: None,
-            table: Table::new(transport, options.is_wide),
+            table: Table::new(requested, options.is_wide),
             has_head: false,
             goodputs: BTreeMap::new(),
             checks,
@@ -280,7 +281,7 @@ pub(crate) fn show_failure(options: &Options, document: &Document) -> Result<(),
 
 /// A saved result in a format.
 pub(crate) fn export(document: &Document, format: Format) -> String {
-    let table = Table::new(document.requested.transport, false);
+    let table = Table::new(&document.requested, false);
     let intervals = document.intervals.iter().enumerate();
     let mut text: String = intervals
         .map(|(n, interval)| rows(format, &table, interval, n == 0))

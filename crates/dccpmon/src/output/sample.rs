@@ -1,9 +1,10 @@
 //! An invented result for the tests of the outputs: 2 s over a link of 100 Mbit/s.
 
 use crate::schema::{
-    Achieved, Acknowledged, DelayPhase, Direction, Document, End, Ends, Flow, FlowRequest, Hosts,
-    Interval, IntervalFlow, Kind, Ledger, Limit, Negotiated, OneWay, Record, Requested, RttSplit,
-    SCHEMA, Samples, StampSource, Stamps, Status, Summary, Transport, Verdict,
+    Achieved, Acknowledged, Conclusion, DelayPhase, Direction, Document, End, Ends, Flow,
+    FlowRequest, Hosts, Interval, IntervalFlow, Kind, Ledger, Limit, Missing, Negotiated, OneWay,
+    Record, Requested, RttSplit, SCHEMA, SafeUdp, SafeUdpInterval, Samples, StampSource, Stamps,
+    StateChange, Status, Summary, Transport, Trip, Verdict,
 };
 use dccp_host::Delta;
 use dccp_stats::{Gilbert, Jitter, LossPattern, Order, Spread};
@@ -57,6 +58,7 @@ fn interval(second: u64) -> Interval {
             cc_state: Some("slow_start".into()),
             held_by_cc_ns: None,
             late_ns: Some(spread(0.01, 0.02, 0.05, 0.1)),
+            safe_udp: None,
         }],
     }
 }
@@ -157,6 +159,7 @@ fn flow() -> Flow {
             slow_start: 20,
             sequence_window_full: 0,
         }),
+        safe_udp: None,
         steps: Vec::new(),
         limited_by: limit(),
     }
@@ -292,6 +295,74 @@ pub(crate) fn document() -> Document {
             ended_unix_s: 1_795_000_000,
         },
     }
+}
+
+/// The same with CCID 248, in ADVISORY.
+pub(crate) fn safe_udp() -> Document {
+    let mut document = document();
+    document.requested.flows[0].ccid = Some(248);
+    document.negotiated[0].ccid = Some(248);
+    let missing = Missing {
+        network_packets: 2,
+        sending_host_packets: 1,
+        receiving_host_packets: 2,
+        unknown_host_packets: 0,
+    };
+    for interval in &mut document.intervals {
+        let flow = &mut interval.flows[0];
+        flow.cwnd_packets = None;
+        flow.cc_state = Some("advisory".into());
+        flow.safe_udp = Some(SafeUdpInterval {
+            state: "advisory".into(),
+            advised_bps: Some(50e6),
+            lost_packets: 2,
+            missing,
+            ..SafeUdpInterval::default()
+        });
+    }
+    let change = |at_ns, state: &str| StateChange {
+        at_ns,
+        state: state.into(),
+    };
+    let summary = document.summary.as_mut().expect("it ran");
+    let flow = &mut summary.flows[0];
+    flow.loss_pattern = None;
+    flow.ledger = Some(Ledger {
+        offered: 42_180,
+        dropped_ccid: 10,
+        ..ledger()
+    });
+    flow.safe_udp = Some(SafeUdp {
+        time_ns: BTreeMap::from([
+            ("advisory".into(), 2_000_000_000),
+            ("clear".into(), 1_000_000_000),
+            ("throttled".into(), 2_000_000_000),
+        ]),
+        states: vec![
+            change(0, "clear"),
+            change(1_000_000_000, "advisory"),
+            change(3_000_000_000, "throttled"),
+        ],
+        advised_min_bps: Some(50e6),
+        cap_min_bps: Some(5e6),
+        dropped_packets: 10,
+        missing,
+        trips: vec![Trip {
+            at_ns: 3_000_000_000,
+            cause: "loss".into(),
+        }],
+        conclusions: vec![Conclusion {
+            at_ns: 1_000_000_000,
+            last_ns: 2_500_000_000,
+            times_n: 4,
+            code: "congestion".into(),
+            rate_bps: Some(50e6),
+            tfrc_bps: Some(7e6),
+            loss_ratio: Some(0.02),
+        }],
+        ..SafeUdp::default()
+    });
+    document
 }
 
 /// The same with a second flow.

@@ -1,7 +1,8 @@
 //! The totals as text.
 
+use crate::output::safeudp as safe_udp;
 use crate::output::text::{self, WIDTH, lengths, millis, paragraph, percent, spread};
-use crate::schema::{Direction, Document, Flow, Ledger, Limit, Status, Summary};
+use crate::schema::{Direction, Document, Flow, Ledger, Limit, SafeUdp, Status, Summary};
 use core::fmt;
 use dccp::proto::number::to_f64;
 use dccp_cli::quantity::show as units;
@@ -18,6 +19,9 @@ pub(crate) fn lines(document: &Document) -> Vec<String> {
     totals(&mut page, summary);
     for flow in summary.flows.iter().take(FLOWS_MAX) {
         delays(&mut page, summary, flow);
+        if let Some(of) = &flow.safe_udp {
+            ccid_248(&mut page, &number_of(summary, flow.id), of);
+        }
     }
     if let Some(idle) = &document.idle {
         let mut parts = vec![format!("idle {}", spread(&idle.idle_ns))];
@@ -210,6 +214,37 @@ fn where_lost(page: &mut Page, ledger: &Ledger) {
 
 fn place((name, packets): (&str, u64)) -> String {
     format!("{name} {packets}")
+}
+
+/// Conclusions of CCID 248 that the summary shows: the last ones.
+const CONCLUSIONS_MAX: usize = 12;
+
+/// The states, the attribution, the trips and the conclusions of CCID 248.
+fn ccid_248(page: &mut Page, number: &str, of: &SafeUdp) {
+    page.add(
+        "SafeUDP",
+        &[format!("{number}{}", safe_udp::states(of).join("  "))],
+    );
+    let mut missing = safe_udp::places(&of.missing);
+    if let Some(first) = missing.first_mut() {
+        first.insert_str(0, "missing: ");
+    }
+    missing.push(format!("dropped {}", of.dropped_packets));
+    page.add("", &missing);
+    let trips = safe_udp::trips(of);
+    if !trips.is_empty() {
+        page.add("", &[format!("trips: {}", trips.join(", "))]);
+    }
+    let earlier = of.conclusions.len().saturating_sub(CONCLUSIONS_MAX);
+    if earlier > 0 {
+        page.add(
+            "",
+            &[format!("{earlier} earlier conclusions, which --json shows")],
+        );
+    }
+    for conclusion in of.conclusions.iter().skip(earlier) {
+        page.add("", &[safe_udp::timed(conclusion)]);
+    }
 }
 
 /// Round trip and its parts, one-way delay, jitter, schedule.
@@ -411,6 +446,10 @@ fn endings(page: &mut Page, document: &Document, summary: &Summary) {
         .as_ref()
         .is_none_or(|hosts| hosts.server.is_none());
     let error = document.error.as_ref();
+    let has_tripped = is_ended_by_breaker(summary);
+    if let Some(error) = error.filter(|_| has_tripped) {
+        page.add("next", core::slice::from_ref(&error.next));
+    }
     let reason = error.map(|error| format!("({})", error.what));
     let incomplete = |page: &mut Page, what: &str| {
         let parts: Vec<String> = [what.to_owned()]
@@ -421,11 +460,18 @@ fn endings(page: &mut Page, document: &Document, summary: &Summary) {
     };
     match document.status {
         _ if is_server_lost => incomplete(page, "the server was lost before its totals came"),
+        Status::Incomplete if has_tripped => {}
         Status::Incomplete if error.is_some() => incomplete(page, "the server was lost"),
         Status::Incomplete if !is_broken => incomplete(page, "the server was stopped"),
         Status::Interrupted => page.add("interrupted", &[]),
         _ => {}
     }
+}
+
+/// Whether a circuit breaker of CCID 248 ended a flow.
+fn is_ended_by_breaker(summary: &Summary) -> bool {
+    let mut flows = summary.flows.iter();
+    flows.any(|flow| flow.safe_udp.as_ref().is_some_and(|of| of.ended.is_some()))
 }
 
 #[cfg(test)]
@@ -459,6 +505,41 @@ mod tests {
  limited by   network queue: a queue in the network was full
               (p99 RTT - min = 22.8 ms, 18 packets lost)";
         assert_eq!(text, golden, "{text}");
+    }
+
+    #[test]
+    fn summary_of_ccid_248_names_states_places_and_trips() {
+        let mut document = sample::safe_udp();
+        let text = lines(&document).join("\n");
+        for line in [
+            " SafeUDP      ADVISORY 2 s  CLEAR 1 s  THROTTLED 2 s",
+            "              missing: network 2  sending host 1  receiving host 2  dropped 10",
+            "              trips: loss at 3 s",
+            "1 s congestion: at most 50.0 Mbit/s advised, X_tfrc 7.00",
+            " not sent     16 of 42180 offered:  application 2  send ring 4",
+            "congestion control 10",
+        ] {
+            assert!(text.contains(line), "no {line}: {text}");
+        }
+        assert!(!text.contains("loss runs"), "{text}");
+        document.status = Status::Incomplete;
+        document.error = Some(crate::schema::Problem {
+            what: "the breaker".into(),
+            next: "send less".into(),
+        });
+        let flow = &mut document.summary.as_mut().unwrap().flows[0];
+        flow.broken = Some("the breaker".into());
+        flow.safe_udp.as_mut().unwrap().ended = Some(crate::schema::Ended {
+            cause: "loss".into(),
+            hold_ns: 1,
+        });
+        let text = lines(&document).join("\n");
+        let end = " broken off   [ 1] the breaker\n next         send less";
+        assert!(text.ends_with(end), "{text}");
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
     }
 
     #[test]

@@ -1,18 +1,26 @@
 //! The intervals as a table of at most 80 columns.
 
-use crate::output::text;
-use crate::schema::{Interval, IntervalFlow, Transport};
+use crate::output::{safeudp as safe_udp, text};
+use crate::schema::{Interval, IntervalFlow, Missing, Requested, SafeUdpInterval, Transport};
+use dccp::safeudp;
 use dccp_cli::quantity::show as units;
 
 /// Makes the lines of the table.
 pub(crate) struct Table {
     transport: Transport,
+    /// A flow has CCID 248.
+    is_safe_udp: bool,
     is_wide: bool,
 }
 
 impl Table {
-    pub(crate) fn new(transport: Transport, is_wide: bool) -> Self {
-        Self { transport, is_wide }
+    pub(crate) fn new(requested: &Requested, is_wide: bool) -> Self {
+        let mut flows = requested.flows.iter();
+        Self {
+            transport: requested.transport,
+            is_safe_udp: flows.any(|flow| flow.ccid == Some(safeudp::NUMBER)),
+            is_wide,
+        }
     }
 
     /// The names of the columns.
@@ -21,6 +29,23 @@ impl Table {
             Transport::Tcp => "resent",
             Transport::Dccp | Transport::Udp => "loss",
         };
+        if self.is_safe_udp {
+            let line = safe_udp_columns([
+                "[ID]",
+                "interval s",
+                "sent",
+                "goodput",
+                "loss",
+                "adv/cap",
+                "drops",
+                "net/host",
+                "state",
+            ]);
+            if self.is_wide {
+                return widened(&line, ["host?", "p50 ms", "marks", "late us"]);
+            }
+            return line;
+        }
         let line = columns([
             "[ID]",
             "interval s",
@@ -48,6 +73,9 @@ impl Table {
     }
 
     fn line(&self, id: &str, interval: &Interval, flow: &IntervalFlow) -> String {
+        if self.is_safe_udp {
+            return self.safe_udp_line(id, interval, flow);
+        }
         let rtt = flow.rtt_ns.as_ref();
         let window = match (flow.cwnd_packets, flow.cc_rate_bps) {
             (Some(cwnd), _) => format!("{cwnd:.0} p"),
@@ -57,11 +85,7 @@ impl Table {
         let state = flow.cc_state.as_deref().unwrap_or_default();
         let line = columns([
             id,
-            &format!(
-                "{}-{}",
-                units::seconds(interval.t0_ns),
-                units::seconds(interval.t1_ns)
-            ),
+            &span(interval),
             &flow.sent_bytes.map_or("-".into(), units::bytes),
             &text::rate(flow.goodput_bps),
             &self.lost(flow),
@@ -81,6 +105,46 @@ impl Table {
                 [
                     &text::millis(rtt.and_then(|rtt| rtt.p90)),
                     &text::millis(queue),
+                    &flow.marked_packets.map_or("-".into(), |n| n.to_string()),
+                    &late.map_or("-".into(), units::micros),
+                ],
+            );
+        }
+        line
+    }
+
+    /// The line of a flow among flows with CCID 248.
+    fn safe_udp_line(&self, id: &str, interval: &Interval, flow: &IntervalFlow) -> String {
+        let of = flow.safe_udp.as_ref();
+        let dashed = |show: fn(&SafeUdpInterval) -> String| of.map_or("-".into(), show);
+        let line = safe_udp_columns([
+            id,
+            &span(interval),
+            &flow.sent_bytes.map_or("-".into(), units::bytes),
+            &text::rate(flow.goodput_bps),
+            &self.lost(flow),
+            &of.and_then(|of| of.advised_bps.or(of.cap_bps))
+                .map_or("-".into(), text::short_rate),
+            &dashed(|of| of.dropped_packets.to_string()),
+            &dashed(|of| {
+                format!(
+                    "{}/{}",
+                    of.missing.network_packets,
+                    of.missing.hosts_packets()
+                )
+            }),
+            &flow
+                .cc_state
+                .as_deref()
+                .map_or(String::new(), safe_udp::state),
+        ]);
+        if self.is_wide {
+            let late = flow.late_ns.as_ref().and_then(|late| late.p50);
+            return widened(
+                &line,
+                [
+                    &dashed(|of| of.missing.unknown_host_packets.to_string()),
+                    &text::millis(flow.rtt_ns.as_ref().and_then(|rtt| rtt.p50)),
                     &flow.marked_packets.map_or("-".into(), |n| n.to_string()),
                     &late.map_or("-".into(), units::micros),
                 ],
@@ -112,8 +176,37 @@ fn sum(flows: &[IntervalFlow]) -> IntervalFlow {
         received_packets: packets(|flow| flow.received_packets),
         marked_packets: packets(|flow| flow.marked_packets),
         retransmitted_segments: packets(|flow| flow.retransmitted_segments),
+        safe_udp: sum_of_safe_udp(flows),
         ..IntervalFlow::default()
     }
+}
+
+/// The counts of the flows with CCID 248. Rates and states have no sum.
+fn sum_of_safe_udp(flows: &[IntervalFlow]) -> Option<SafeUdpInterval> {
+    let all = || flows.iter().filter_map(|flow| flow.safe_udp.as_ref());
+    all().next()?;
+    Some(SafeUdpInterval {
+        dropped_packets: all().map(|of| of.dropped_packets).sum(),
+        missing: all().fold(Missing::default(), |sum, of| sum.plus(of.missing)),
+        ..SafeUdpInterval::default()
+    })
+}
+
+fn span(interval: &Interval) -> String {
+    format!(
+        "{}-{}",
+        units::seconds(interval.t0_ns),
+        units::seconds(interval.t1_ns)
+    )
+}
+
+/// A line with the columns of CCID 248.
+fn safe_udp_columns(texts: [&str; 9]) -> String {
+    let [id, span, sent, goodput, lost, rate, drops, places, state] = texts;
+    let line = format!(
+        "{id:<4} {span:<11} {sent:>7} {goodput:>11} {lost:>8} {rate:>8} {drops:>6} {places:>8} {state}"
+    );
+    line.trim_end().to_owned()
 }
 
 /// A line whose columns have their places.
@@ -139,8 +232,8 @@ mod tests {
 
     #[test]
     fn columns_stand_below_their_names() {
-        let table = Table::new(Transport::Dccp, false);
         let document = sample::document();
+        let table = Table::new(&document.requested, false);
         let mut lines = vec![table.head()];
         lines.extend(table.lines(&document.intervals[0]));
         assert_eq!(
@@ -150,6 +243,37 @@ mod tests {
                 "[ 1] 0-1          12.0 MB 95.2 Mbit/s   0.02 %     20.4/24.1    181 p slow start",
             ]
         );
+    }
+
+    fn table(transport: Transport, is_wide: bool) -> Table {
+        Table {
+            transport,
+            is_safe_udp: false,
+            is_wide,
+        }
+    }
+
+    #[test]
+    fn flows_with_ccid_248_have_columns_of_their_own() {
+        let mut document = sample::safe_udp();
+        let table = Table::new(&document.requested, false);
+        let mut lines = vec![table.head()];
+        lines.extend(table.lines(&document.intervals[0]));
+        assert_eq!(
+            lines,
+            [
+                "[ID] interval s     sent     goodput     loss  adv/cap  drops net/host state",
+                "[ 1] 0-1         12.0 MB 95.2 Mbit/s   0.02 % 50.0Mb/s      0      2/3 ADVISORY",
+            ]
+        );
+        let interval = &mut document.intervals[0];
+        interval.flows.push(interval.flows[0].clone());
+        (interval.t0_ns, interval.t1_ns) = (86_399_000_000_000, 86_400_000_000_000);
+        let lines = table.lines(interval);
+        assert!(lines[2].contains("      0      4/6"), "{lines:#?}");
+        for line in &lines {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
     }
 
     /// The longest value that each column can have.
@@ -168,7 +292,7 @@ mod tests {
         let rtt = flow.rtt_ns.as_mut().unwrap();
         (rtt.p50, rtt.p99) = (Some(99_999_000_000), Some(100_000_000_000));
         for transport in [Transport::Dccp, Transport::Tcp] {
-            let table = Table::new(transport, false);
+            let table = table(transport, false);
             for line in table.lines(&interval).iter().chain([&table.head()]) {
                 assert!(line.chars().count() <= 80, "{line}");
             }
@@ -182,7 +306,7 @@ mod tests {
         second.id = 2;
         second.lost_packets = Some(8_498);
         interval.flows.push(second);
-        let lines = Table::new(Transport::Dccp, false).lines(&interval);
+        let lines = table(Transport::Dccp, false).lines(&interval);
         assert_eq!(
             lines[2],
             "SUM  0-1          24.0 MB  190 Mbit/s  33.34 %           -/-        -"
@@ -200,7 +324,7 @@ mod tests {
         flow.marked_packets = None;
         flow.cwnd_packets = None;
         flow.cc_state = None;
-        let line = Table::new(Transport::Dccp, true).lines(&interval).remove(0);
+        let line = table(Transport::Dccp, true).lines(&interval).remove(0);
         let words: Vec<&str> = line.split_whitespace().collect();
         assert_eq!(
             words,

@@ -284,6 +284,7 @@ pub(crate) fn interval<'a>(
 fn interval_flow(interval: &figures::Interval) -> IntervalFlow {
     let time = Duration::from_nanos(interval.t1_ns.saturating_sub(interval.t0_ns));
     let (tx, rx) = (interval.tx.as_ref(), interval.rx.as_ref());
+    let safe_udp = tx.and_then(|tx| tx.safe_udp.clone());
     IntervalFlow {
         id: interval.flow + 1,
         offered_packets: None,
@@ -292,8 +293,12 @@ fn interval_flow(interval: &figures::Interval) -> IntervalFlow {
         received_packets: rx.map(|r| r.packets),
         received_bytes: rx.map(|r| r.bytes),
         goodput_bps: rx.map(|r| rate(r.bytes, time)),
-        lost_packets: rx.map(|r| r.lost_packets),
-        recovered_packets: rx.map(|r| r.recovered_packets),
+        // The numbers of datagrams that the CCID dropped are missing at the receiver too.
+        lost_packets: (safe_udp.as_ref().map(|of| of.lost_packets))
+            .or_else(|| rx.map(|r| r.lost_packets)),
+        recovered_packets: rx
+            .filter(|_| safe_udp.is_none())
+            .map(|r| r.recovered_packets),
         marked_packets: rx.map(|r| r.marked),
         rtt_ns: tx.and_then(|t| t.rtt_ns.clone()),
         queue_ns: tx.and_then(|t| t.queue_ns.clone()),
@@ -304,6 +309,7 @@ fn interval_flow(interval: &figures::Interval) -> IntervalFlow {
         cc_state: tx.and_then(|t| t.cc_state.clone()),
         held_by_cc_ns: None,
         late_ns: None,
+        safe_udp,
     }
 }
 
@@ -378,13 +384,16 @@ fn flow(f: &FlowResult) -> Flow {
         },
         jitter: arrivals.map(|a| a.jitter.clone()),
         order: arrivals.map(|a| a.order.clone()),
-        loss_pattern: arrivals.map(|a| a.loss.clone()),
+        loss_pattern: arrivals
+            .filter(|_| f.ledger.dropped_ccid == 0)
+            .map(|a| a.loss.clone()),
         reordered_packets: rx.map(|r| r.reordered),
         duplicate_packets: rx.map(|r| r.duplicates),
         marked_packets: rx.map(|r| r.marked),
         schedule: f.tx.schedule.clone(),
         stability: None,
         sender_samples: (f.transport != Transport::Udp).then_some(f.tx.samples),
+        safe_udp: f.tx.safe_udp.clone(),
         steps: Vec::new(),
         limited_by: f.limit.clone(),
     }

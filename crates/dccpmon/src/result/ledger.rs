@@ -32,6 +32,7 @@ pub(crate) fn open(tx: Option<&TxTotal>, rx: Option<&RxTotal>, kernel_drops: Opt
         offered: tx.offered,
         dropped_app: tx.refused,
         dropped_ring: tx.dropped_queue,
+        dropped_ccid: tx.dropped_ccid,
         sent: tx.left,
         ..Ledger::default()
     };

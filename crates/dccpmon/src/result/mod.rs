@@ -12,11 +12,12 @@ pub(crate) mod verdict;
 use crate::cli::Bulk;
 use crate::result::ledger::{Closed, Handled, HostCounters, share};
 use crate::result::verdict::{Sight, limit_of};
-use crate::schema::{CcSample, Ledger, Limit, Transport};
+use crate::schema::{CcSample, Ledger, Limit, Problem, Transport};
 use crate::wire::figures::{FlowTotal, Host, RxTotal, TxTotal};
 use core::net::SocketAddr;
 use core::time::Duration;
 use dccp::Rate;
+use dccp_cli::quantity::show as units;
 use std::collections::BTreeMap;
 
 /// How a test ended.
@@ -43,6 +44,21 @@ pub(crate) struct TestResult {
     pub(crate) samples: Option<Vec<CcSample>>,
     pub(crate) client: Host,
     pub(crate) server: Option<Host>,
+}
+
+impl TestResult {
+    /// The problem of a test that a circuit breaker of CCID 248 ended.
+    pub(crate) fn broken_by_breaker(&self) -> Option<Problem> {
+        let ended = |flow: &FlowResult| flow.tx.safe_udp.as_ref()?.ended.clone();
+        let ended = self.flows.iter().find_map(ended)?;
+        Some(Problem {
+            what: ended.to_string(),
+            next: format!(
+                "wait {} s, and send less with -b, or follow the advice with --obey",
+                units::seconds(ended.hold_ns)
+            ),
+        })
+    }
 }
 
 /// The result of a flow.

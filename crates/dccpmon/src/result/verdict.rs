@@ -2,7 +2,7 @@
 
 mod buffers;
 
-use crate::output::text;
+use crate::output::{safeudp as safe_udp, text};
 use crate::schema::{Ledger, Limit, Transport, Verdict};
 use crate::wire::figures::{Host, RxTotal, TxTotal};
 use buffers::{
@@ -47,6 +47,7 @@ pub(crate) fn limit_of(sight: &Sight<'_>) -> Limit {
         of_paused_receiver,
         of_cpu,
         of_pacing_error,
+        of_safe_udp,
         of_sequence_window,
         of_receive_window,
         of_send_buffer,
@@ -168,6 +169,33 @@ fn of_pacing_error(s: &Sight<'_>) -> Option<Limit> {
             vec![evidence],
         )
     })
+}
+
+/// CCID 248 dropped datagrams, or the sender followed its advice.
+fn of_safe_udp(s: &Sight<'_>) -> Option<Limit> {
+    let of = s.tx.safe_udp.as_ref()?;
+    let dropped = s.ledger.dropped_ccid;
+    let mut evidence = Vec::new();
+    if share(dropped, s.ledger.offered) > 1.0 - REACHED {
+        evidence.push(format!(
+            "{dropped} of {} datagrams dropped",
+            s.ledger.offered
+        ));
+    }
+    evidence.extend(
+        of.obeyed_min_bps
+            .map(|bps| format!("the sender obeyed down to {}", units::rate(bps))),
+    );
+    if evidence.is_empty() {
+        return None;
+    }
+    let places = safe_udp::places(&of.missing);
+    evidence.push(format!("missing packets: {}", places.join(", ")));
+    Some(limit(
+        Verdict::CongestionControl,
+        "CCID 248 protected the network from the rate",
+        evidence,
+    ))
 }
 
 /// The Sequence Window was too small for the path.

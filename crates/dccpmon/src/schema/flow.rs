@@ -1,6 +1,6 @@
 //! One flow: in an interval, and in the whole test.
 
-use super::{Direction, Stamps};
+use super::{Direction, SafeUdp, SafeUdpInterval, Stamps};
 use core::fmt;
 use dccp_stats::{Jitter, LossPattern, Order, Spread, Step};
 use schemars::JsonSchema;
@@ -24,7 +24,8 @@ pub struct IntervalFlow {
     pub received_bytes: Option<u64>,
     /// Application data that arrived.
     pub goodput_bps: Option<f64>,
-    /// Packets found missing in this interval: a later one arrived before them. Some can still arrive.
+    /// Packets found missing in this interval: a later one arrived before them. Some can still arrive. With CCID 248 those
+    /// of the acknowledgements, because datagrams that the CCID drops leave gaps too.
     pub lost_packets: Option<u64>,
     /// Packets that were missing before this interval and arrived in it.
     pub recovered_packets: Option<u64>,
@@ -48,6 +49,9 @@ pub struct IntervalFlow {
     pub held_by_cc_ns: Option<u64>,
     /// How late packets were offered, against the schedule.
     pub late_ns: Option<Spread>,
+    /// CCID 248; null for others.
+    #[serde(default)]
+    pub safe_udp: Option<SafeUdpInterval>,
 }
 
 /// One flow in the whole test.
@@ -87,7 +91,7 @@ pub struct Flow {
     pub jitter: Option<Jitter>,
     /// Reordering.
     pub order: Option<Order>,
-    /// Runs of losses and the gaps between them.
+    /// Runs of losses and the gaps between them; null if CCID 248 dropped datagrams, which leave gaps too.
     pub loss_pattern: Option<LossPattern>,
     /// Packets that came after one with a higher number.
     pub reordered_packets: Option<u64>,
@@ -101,6 +105,9 @@ pub struct Flow {
     pub stability: Option<f64>,
     /// The states of the sender.
     pub sender_samples: Option<Samples>,
+    /// CCID 248; null for others.
+    #[serde(default)]
+    pub safe_udp: Option<SafeUdp>,
     /// Sudden changes of the rate.
     pub steps: Vec<Step>,
     /// The limit of the flow.
@@ -119,7 +126,7 @@ pub struct Ledger {
     pub dropped_app: u64,
     /// Dropped in the send buffer.
     pub dropped_ring: u64,
-    /// Dropped by the congestion control.
+    /// Dropped by the congestion control: CCID 248 drops what exceeds its cap.
     pub dropped_ccid: u64,
     /// Packets that left.
     pub sent: u64,

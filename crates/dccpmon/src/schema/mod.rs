@@ -9,6 +9,7 @@ mod media;
 mod modes;
 mod requested;
 mod rr;
+mod safeudp;
 mod stamps;
 
 pub use flow::{
@@ -21,6 +22,7 @@ pub use requested::{
     Direction, FlowRequest, Granted, Negotiated, Requested, ServerLimits, Transport,
 };
 pub use rr::{Rr, RrPoint, Varied};
+pub use safeudp::{Conclusion, Ended, Missing, SafeUdp, SafeUdpInterval, StateChange, Trip};
 pub use stamps::{StampSource, Stamps};
 
 use core::fmt;

@@ -493,6 +493,7 @@ mod tests {
                 is_both: false,
                 is_one_connection: false,
                 has_echoes: false,
+                obeys: false,
             };
             let agreed = Agreement::begin(&mut channel, None);
             let granted = agreed.and_then(|mut a| a.request(&mut channel, &request, false));

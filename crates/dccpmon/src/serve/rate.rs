@@ -7,6 +7,7 @@ use crate::wire::packet::LEN_MAX;
 use core::net::SocketAddr;
 use core::time::Duration;
 use dccp::proto::number::to_f64;
+use dccp::safeudp::SendCode;
 use dccp::{Instant, clock};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -145,6 +146,10 @@ impl Flow for LimitedFlow {
 
     fn reply(&self, datagram: &[u8]) {
         self.flow.reply(datagram);
+    }
+
+    fn conclusions(&self, add: &mut dyn FnMut(SendCode)) {
+        self.flow.conclusions(add);
     }
 
     fn shows_round_trips(&self) -> bool {

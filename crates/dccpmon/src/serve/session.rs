@@ -304,6 +304,7 @@ impl Test<'_> {
                     packets: None,
                     congestion: self.request.congestion.clone(),
                     has_echoes: self.request.has_echoes,
+                    obeys: self.request.obeys,
                 };
                 meter::End::send(flow, traffic, duration)
             })
@@ -465,6 +466,7 @@ mod tests {
             is_both: false,
             is_one_connection: false,
             has_echoes: false,
+            obeys: false,
         }
     }
 

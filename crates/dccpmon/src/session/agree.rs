@@ -268,6 +268,7 @@ mod tests {
             is_both: false,
             is_one_connection: false,
             has_echoes: false,
+            obeys: false,
         }
     }
 

@@ -1,8 +1,12 @@
 //! Failed connections in the words of this program.
 
 use crate::cli::Bulk;
-use dccp::{ConnectError, DEFAULT_UDP_PORT, Encapsulation, OpenError};
+use dccp::safeudp;
+use dccp::{CloseReason, ConnectError, DEFAULT_UDP_PORT, Encapsulation, OpenError, ResetCode};
 use dccp_cli::Failure;
+
+/// The number of the feature CCID (RFC 4340 §6.4).
+const CCID_FEATURE: u8 = 1;
 
 /// The failure of a connection to the server.
 pub(crate) fn failure(asked: &Bulk, e: ConnectError) -> Failure {
@@ -44,9 +48,39 @@ pub(crate) fn failure(asked: &Bulk, e: ConnectError) -> Failure {
             format!("{place} answers, but not for DCCP port {}", asked.dccp_port),
             "start `dccpmon serve` there, or check --dccp-port",
         ),
+        ConnectError::HeldOff { wait } => held_off(
+            format!("a circuit breaker of CCID 248 holds back connections to {host}"),
+            &format!("wait {:.1} s", wait.as_secs_f64()),
+        ),
+        ConnectError::Ended {
+            reason:
+                CloseReason::Reset {
+                    code: ResetCode::MANDATORY_ERROR,
+                    data: [_, CCID_FEATURE, safeudp::NUMBER],
+                    ..
+                },
+            ..
+        } => held_off(
+            format!(
+                "{place} does not take CCID 248 now: a circuit breaker holds it back, or that dccpmon is older"
+            ),
+            "wait half a minute",
+        ),
+        ConnectError::TooBusy { .. } if asked.has_safe_udp() => held_off(
+            format!("{place} is too busy, or holds back CCID 248 after a circuit breaker"),
+            "wait half a minute",
+        ),
         ConnectError::Open(e) => open_failure(&e),
         other => Failure::run(other.to_string(), other.next_step()),
     }
+}
+
+/// The failure of a connection with CCID 248 during a hold, which this host or the peer keeps.
+fn held_off(what: String, wait: &str) -> Failure {
+    Failure::run(
+        what,
+        format!("{wait} and send less than before, or choose another --ccid"),
+    )
 }
 
 /// Whether a router or host says that a rule forbids the packet: types of ICMP (RFC 792, RFC 1812) and of `ICMPv6` (RFC 4443).
@@ -148,6 +182,20 @@ mod tests {
                 ConnectError::Refused { remote },
                 "error: h port 14233 answers, but not for DCCP port 5001\n \
                  next: start `dccpmon serve` there, or check --dccp-port",
+            ),
+            (
+                "h --ccid 248 -b 1M",
+                ConnectError::HeldOff {
+                    wait: Duration::from_millis(8_500),
+                },
+                "error: a circuit breaker of CCID 248 holds back connections to h\n \
+                 next: wait 8.5 s and send less than before, or choose another --ccid",
+            ),
+            (
+                "h --ccid safeudp -b 1M",
+                ConnectError::TooBusy { remote },
+                "error: h port 14233 is too busy, or holds back CCID 248 after a circuit breaker\n \
+                 next: wait half a minute and send less than before, or choose another --ccid",
             ),
             (
                 "h --over ip",

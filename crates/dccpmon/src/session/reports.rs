@@ -2,6 +2,7 @@
 //! change what the client has counted itself.
 
 use crate::result::texts::{clean, is_moderate};
+use crate::schema::SafeUdp;
 use crate::wire::channel::Lost;
 use crate::wire::figures::{FlowTotal, Host, Interval};
 use crate::wire::message::client_sends;
@@ -91,8 +92,10 @@ impl Reports {
             ]
         });
         let wait = total.rx.as_ref().and_then(|rx| rx.wait_ns.as_ref());
+        let safe_udp = tx.and_then(|tx| tx.safe_udp.as_ref());
         let is_possible = total.flow < self.flows
             && self.totals.insert(total.flow)
+            && safe_udp.is_none_or(SafeUdp::is_bounded)
             && self.is_half(total.flow, tx.is_some(), total.rx.is_some())
             && spreads
                 .into_iter()

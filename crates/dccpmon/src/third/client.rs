@@ -42,7 +42,7 @@ pub(crate) fn run(asked: &Third) -> Result<u8, Failure> {
         ..empty(asked)
     };
     let checks = asked.test.wanted.load(&begin.requested)?;
-    let mut outputs = Outputs::new(&asked.test.output, checks, asked.test.transport)?;
+    let mut outputs = Outputs::new(&asked.test.output, checks, &begin.requested)?;
     let plan = Plan::of_another(asked.test.clone());
     let plan = format!("{plan}, with {} as the client", asked.from);
     outputs.begin(&plan, &begin);

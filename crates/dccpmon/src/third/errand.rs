@@ -18,8 +18,8 @@ use crate::session::probe::IDLE_MAX;
 use crate::wire::message::{Mode, Request};
 use crate::wire::parts::MESSAGE_MAX;
 use core::time::Duration;
-use dccp::Encapsulation;
 use dccp::proto::time::nanos;
+use dccp::{Encapsulation, safeudp};
 use dccp_cli::Failure;
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +62,9 @@ pub(crate) struct Errand {
     server_ccid: Option<u8>,
     has_echoes: bool,
     ccid: u8,
+    /// Whether the senders follow the advice of CCID 248. Servers that do not know it run the tests without it.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    obeys: bool,
     /// The law of CCID 2, as text.
     law: String,
     /// The congestion control of TCP.
@@ -130,6 +133,7 @@ impl Errand {
             server_ccid: test.server_ccid,
             has_echoes: test.has_echoes,
             ccid: test.ccid,
+            obeys: test.obeys,
             law: test.law.to_string(),
             congestion: test.congestion.clone(),
             socket_buffer: test.socket_buffer,
@@ -197,6 +201,7 @@ impl Errand {
             has_echoes: self.has_echoes,
             sample: None,
             ccid: ccid_of(self.ccid)?,
+            obeys: self.obeys,
             law: law(&self.law).map_err(|e| e.problem)?,
             congestion: self.congestion.clone(),
             socket_buffer: self.socket_buffer,
@@ -254,6 +259,19 @@ impl Errand {
         };
         both.check(self.transport, self.has_echoes)
             .map_err(|failure| failure.what)?;
+        let is_greedy =
+            |ccid: u8, shape: &Shape| ccid == safeudp::NUMBER && *shape == Shape::Greedy;
+        let ccids = [Some(self.ccid), self.server_ccid];
+        let mut own = self.own.iter();
+        fails(
+            is_dccp
+                && (ccids
+                    .into_iter()
+                    .flatten()
+                    .any(|ccid| is_greedy(ccid, &self.shape))
+                    || own.any(|flow| is_greedy(flow.ccid, &flow.shape))),
+            "CCID 248 needs a rate",
+        )?;
         let has_own = !self.own.is_empty();
         let is_alike = self.own.len() != self.flows as usize || self.flows > FLOWS_MAX;
         let is_backward = self.is_reverse || self.is_both;
@@ -324,6 +342,7 @@ mod tests {
             "h --flow ccid=3,rate=5M --flow law=cubic",
             "h --count 30 -l 100",
             "h --bidir --one-connection --ccid 2 --server-ccid 3",
+            "h --ccid 248 -b 9M --obey",
             "h --bidir --shape pareto:5M/1.5 --seed 18446744073709551615 -4",
         ] {
             let test = test_of(line);

@@ -1,16 +1,18 @@
 //! Flows over DCCP.
 
+use super::safeudp::SafeUdpSample;
 use super::{
     BATCH, Counters, Fates, Flow, FlowError, LOOK, Packet, Run, Sample, Sink, last_number, lock,
 };
 use crate::limits::FATES;
 use crate::schema::StampSource;
 use crate::wire::figures::{Buffers, Negotiated};
+use ::dccp::proto::cc::safeudp::{NUMBER, SendCode};
 use ::dccp::proto::conn::ConnSnapshot;
 use ::dccp::proto::wire::Ecn;
 use ::dccp::{
-    FateReport, Instant, RecvBatch, RecvError, SendError, SendItem, SendOptions, Socket, Stats,
-    WhenFull, clock,
+    Event, FateReport, Instant, RecvBatch, RecvError, SendError, SendItem, SendOptions, Socket,
+    Stats, WhenFull, clock,
 };
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -105,6 +107,7 @@ impl Flow for DccpFlow {
             ssthresh_packets: now.tx.ssthresh_packets,
             rate_bps: now.tx.rate.map(::dccp::Rate::bits_per_s),
             phase: now.tx.phase,
+            safe_udp: (now.tx_ccid == NUMBER).then(|| SafeUdpSample::of(&now.tx)),
             lost: self.socket.stats().map_or(0, |s| s.sent.fates.lost),
             retransmitted: None,
         };
@@ -119,6 +122,7 @@ impl Flow for DccpFlow {
         Some(Counters {
             taken: stats.sent.pushed,
             left: left(&stats),
+            limited: fates.limited,
             fates: Fates {
                 acked: fates.acked,
                 marked: fates.acked_ce,
@@ -139,6 +143,14 @@ impl Flow for DccpFlow {
             tcp: None,
             is_dropped_kernel_least: stats.transport.recv_merged > 0,
         })
+    }
+
+    fn conclusions(&self, add: &mut dyn FnMut(SendCode)) {
+        while let Some(event) = self.socket.poll_event() {
+            if let Event::SafeUdp(code) = event {
+                add(code);
+            }
+        }
     }
 
     fn shows_round_trips(&self) -> bool {

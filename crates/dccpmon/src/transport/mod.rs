@@ -1,16 +1,19 @@
 //! The protocols that carry the data of a flow. Senders, receivers and the meter use each of them in the same way.
 
 pub(crate) mod dccp;
+pub(crate) mod safeudp;
 mod stamp;
 pub(crate) mod tcp;
 pub(crate) mod udp;
 
 use crate::schema::{StampSource, TcpTotals};
 use crate::wire::figures::{Buffers, Negotiated};
+use ::dccp::safeudp::SendCode;
 use ::dccp::{Instant, Socket};
 use core::fmt;
 use core::net::SocketAddr;
 use core::time::Duration;
+use safeudp::SafeUdpSample;
 use socket2::SockRef;
 use std::io::{self, ErrorKind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,6 +37,8 @@ pub(crate) trait Flow: Send + Sync {
     fn shows_end(&self) -> bool;
     /// The sender at this moment; `None` if the transport shows nothing.
     fn sample(&self) -> Option<Sample>;
+    /// Gives the conclusions of CCID 248 since the last call. Other senders draw none.
+    fn conclusions(&self, add: &mut dyn FnMut(SendCode));
     /// Whether the transport measures round trips. Where it does not, echoes do.
     fn shows_round_trips(&self) -> bool;
     /// Totals since the connection was opened; `None` if they can no more be read.
@@ -134,6 +139,8 @@ pub(crate) struct Sample {
     pub(crate) rate_bps: Option<f64>,
     /// The state of the congestion control.
     pub(crate) phase: Option<&'static str>,
+    /// Of CCID 248 only.
+    pub(crate) safe_udp: Option<SafeUdpSample>,
     /// Datagrams lost, or segments of TCP sent again, since the connection was opened.
     pub(crate) lost: u64,
     /// Segments of TCP sent again since the connection was opened.
@@ -147,6 +154,8 @@ pub(crate) struct Counters {
     pub(crate) taken: u64,
     /// Of these, left.
     pub(crate) left: u64,
+    /// Of those taken, dropped by CCID 248: they have the fate `limited`.
+    pub(crate) limited: u64,
     pub(crate) fates: Fates,
     /// Packets that this host dropped after they had left the connection; of all flows together if they share a
     /// transport.

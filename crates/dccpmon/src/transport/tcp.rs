@@ -9,6 +9,7 @@ use crate::wire::figures::{Buffers, Negotiated};
 use core::net::SocketAddr;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
+use dccp::safeudp::SendCode;
 use dccp::unstable::io::{TcpState, tcp_state};
 use dccp::{Instant, clock};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
@@ -151,6 +152,8 @@ impl Flow for TcpFlow {
 
     fn reply(&self, _: &[u8]) {}
 
+    fn conclusions(&self, _add: &mut dyn FnMut(SendCode)) {}
+
     fn shows_round_trips(&self) -> bool {
         true
     }
@@ -163,6 +166,7 @@ impl Flow for TcpFlow {
         let state = tcp_state(&self.stream)?;
         let is_idle = state.unsent_bytes == 0 && state.unacked_segments == 0;
         Some(Sample {
+            safe_udp: None,
             rtt: Some((clock::now(), Duration::from_micros(state.rtt_us.into()))),
             is_idle,
             is_sequence_window_full: false,

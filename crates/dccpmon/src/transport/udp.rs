@@ -12,6 +12,7 @@ use crate::wire::packet::LEN_MAX;
 use core::net::{IpAddr, SocketAddr};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
+use dccp::safeudp::SendCode;
 use dccp::unstable::io::{
     is_out_of_memory, recv_drops, recv_stamped, report_drops, stamp_arrivals,
 };
@@ -242,6 +243,8 @@ impl Flow for UdpFlow {
     fn store_queue_times(&self) {}
 
     fn queue_times(&self, _: &mut dyn FnMut(Duration)) {}
+
+    fn conclusions(&self, _add: &mut dyn FnMut(SendCode)) {}
 
     fn shows_round_trips(&self) -> bool {
         false

@@ -3,7 +3,7 @@
 //! Each flow has a sending and a receiving end; each end fills its half, the client puts them
 //! together. Units stand in the names.
 
-use crate::schema::{Achieved, Samples, StampSource, TcpTotals};
+use crate::schema::{Achieved, SafeUdp, SafeUdpInterval, Samples, StampSource, TcpTotals};
 use dccp_host::{Delta, Identity};
 use dccp_stats::{ArrivalFigures, Spread};
 use serde::{Deserialize, Serialize};
@@ -38,6 +38,9 @@ pub(crate) struct TxInterval {
     /// Segments of TCP sent again.
     #[serde(default)]
     pub(crate) retransmitted: Option<u64>,
+    /// Of CCID 248 only.
+    #[serde(default)]
+    pub(crate) safe_udp: Option<SafeUdpInterval>,
 }
 
 /// The receiver's figures of an interval.
@@ -73,6 +76,9 @@ pub(crate) struct TxTotal {
     pub(crate) refused: u64,
     /// Of these, dropped before they left: too big by then, or still waiting at the end.
     pub(crate) dropped_queue: u64,
+    /// Of these, dropped by the congestion control.
+    #[serde(default)]
+    pub(crate) dropped_ccid: u64,
     /// Of these, left.
     pub(crate) left: u64,
     pub(crate) acked: u64,
@@ -114,6 +120,9 @@ pub(crate) struct TxTotal {
     /// Of TCP only.
     #[serde(default)]
     pub(crate) tcp: Option<TcpTotals>,
+    /// Of CCID 248 only.
+    #[serde(default)]
+    pub(crate) safe_udp: Option<SafeUdp>,
     pub(crate) connection: Negotiated,
     #[serde(default)]
     pub(crate) buffers: Buffers,

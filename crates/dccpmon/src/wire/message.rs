@@ -190,6 +190,9 @@ pub(crate) struct Request {
     /// Whether some packets ask their receiver for an echo.
     #[serde(default)]
     pub(crate) has_echoes: bool,
+    /// Whether the senders follow the advice of CCID 248.
+    #[serde(default)]
+    pub(crate) obeys: bool,
 }
 
 impl Request {

@@ -10,6 +10,7 @@ mod metrics;
 mod network;
 mod one_connection;
 mod runs;
+mod safeudp;
 mod server;
 mod shapes;
 #[cfg(target_os = "linux")]

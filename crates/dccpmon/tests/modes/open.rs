@@ -4,8 +4,8 @@ use crate::support::{PROGRAM, free_port};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Command, Stdio};
 
-/// Sends to a receiver; gives the words of the last line of both.
-fn exchange(transport: &str) -> [Vec<String>; 2] {
+/// Sends to a receiver with further options of the sender; gives the words of the last line of both.
+fn exchange(transport: &str, more: &[&str]) -> [Vec<String>; 2] {
     let port = free_port();
     let both = ["--transport", transport, "-p", &port, "--snapshot", "200ms"];
     let mut receiver = Command::new(PROGRAM)
@@ -21,6 +21,7 @@ fn exchange(transport: &str) -> [Vec<String>; 2] {
     let sent = Command::new(PROGRAM)
         .args(["send", "127.0.0.1", "-t", "1", "-b", "2M", "-l", "1000"])
         .args(both)
+        .args(more)
         .output()
         .unwrap();
     assert_eq!(sent.status.code(), Some(0), "{sent:?}");
@@ -38,8 +39,12 @@ fn exchange(transport: &str) -> [Vec<String>; 2] {
 // goal 17: open loop with snapshots; both ends count the same packets.
 #[test]
 fn receiver_counts_what_the_sender_sent() {
-    for transport in ["dccp", "udp"] {
-        let [sent, arrivals] = exchange(transport);
+    for (transport, more) in [
+        ("dccp", &[][..]),
+        ("udp", &[]),
+        ("dccp", &["--ccid", "safeudp"]),
+    ] {
+        let [sent, arrivals] = exchange(transport, more);
         let left: u64 = sent[2].parse().unwrap();
         assert!((200..=260).contains(&left), "{sent:?}");
         assert_eq!(arrivals[1], sent[2], "{arrivals:?}");

@@ -1,7 +1,10 @@
 //! A client and a server in network namespaces.
 
 use crate::support::{PROGRAM, read};
+use core::time::Duration;
+use dccp_emu::tun::{End, Tunnel};
 use dccp_netns::{Namespace, veth};
+use dccp_sim::{LinkConfig, Seed};
 use dccpmon::schema::Ledger;
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -90,6 +93,18 @@ impl Hosts {
             host.add_address("vx0", &format!("{address}/24")).unwrap();
         }
         self.address = FAR[0];
+    }
+
+    /// Connects the hosts by an emulated link, with these properties in each direction.
+    pub(crate) fn emulate(&self, link: &LinkConfig) -> Tunnel {
+        let end = |host: &Namespace, address: &str| End {
+            namespace: Some(host.name().to_owned()),
+            device: "tun0".into(),
+            addresses: vec![(address.parse().unwrap(), 24)],
+        };
+        let ends = [end(&self.client, CLIENT), end(&self.server, SERVER)];
+        let links = [link.clone(), link.clone()];
+        Tunnel::start(ends, links, Seed(1), Duration::ZERO).unwrap()
     }
 
     /// Starts a server.

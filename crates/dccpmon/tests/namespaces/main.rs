@@ -5,6 +5,7 @@
 
 mod hosts;
 mod places;
+mod safeudp;
 #[path = "../bulk/support.rs"]
 #[allow(dead_code, reason = "each test program uses a part of it")]
 mod support;

@@ -1,12 +1,11 @@
 //! Scenarios with a known limit of a host: the verdict names it, and its remedy lifts it.
 
-use crate::hosts::{CLIENT, Hosts, SERVER, whole};
+use crate::hosts::{Hosts, whole};
 use core::time::Duration;
 use dccp::Rate;
-use dccp_emu::tun::{End, Tunnel};
-use dccp_netns::Namespace;
+use dccp_emu::tun::Tunnel;
+use dccp_sim::LinkConfig;
 use dccp_sim::queue::{Limit, QueueConfig};
-use dccp_sim::{LinkConfig, Seed};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::process::{Child, Stdio};
@@ -105,19 +104,12 @@ fn verdict_of_bursts_into_a_small_buffer_is_the_socket_buffer() {
 
 /// A link of 50 Mbit/s and 20 ms there and back together, between two hosts.
 fn long_link(hosts: &Hosts) -> Tunnel {
-    let end = |host: &Namespace, address: &str| End {
-        namespace: Some(host.name().to_owned()),
-        device: "tun0".into(),
-        addresses: vec![(address.parse().unwrap(), 24)],
-    };
-    let link = LinkConfig {
+    hosts.emulate(&LinkConfig {
         rate: Some(Rate::from_bytes_per_s(6.25e6)),
         delay: Duration::from_millis(10),
         queue: QueueConfig::drop_tail(Limit::Packets(200)),
         ..LinkConfig::default()
-    };
-    let ends = [end(&hosts.client, CLIENT), end(&hosts.server, SERVER)];
-    Tunnel::start(ends, [link.clone(), link], Seed(1), Duration::ZERO).unwrap()
+    })
 }
 
 // goal 34: a window that does not hold the data of a round trip is the limit, and a larger one lifts it.

@@ -192,6 +192,17 @@ impl Cause {
             Self::Unusable => "unusable",
         }
     }
+
+    /// The name of the number of its trips among the inner values of [`Snapshot`](crate::cc::Snapshot).
+    pub const fn trips_name(self) -> &'static str {
+        match self {
+            Self::Loss => "trips_loss",
+            Self::Unfair => "trips_unfair",
+            Self::Feedback => "trips_feedback",
+            Self::Stalled => "trips_stalled",
+            Self::Unusable => "trips_unusable",
+        }
+    }
 }
 
 impl fmt::Display for Cause {

@@ -77,6 +77,8 @@ pub(crate) struct Sender {
     /// Intervals with signs of congestion in the network, and with signs of a limit in a host alone.
     network_intervals: u64,
     host_intervals: u64,
+    /// Trips of each breaker since the begin, in the order of [`Cause::ALL`].
+    trips: [u32; Cause::ALL.len()],
     /// The breaker that ended the connection, and the time before which no new one may begin.
     tripped: Option<(Cause, Instant)>,
     /// The end of the hold after a first trip. A new connection would escape it.
@@ -118,6 +120,7 @@ impl Sender {
             attributed: [0; 4],
             network_intervals: 0,
             host_intervals: 0,
+            trips: [0; Cause::ALL.len()],
             tripped: None,
             throttled_until: None,
             deadline: None,
@@ -242,6 +245,11 @@ impl Sender {
 
     /// Tells the application about a conclusion.
     fn report(&mut self, now: Instant, verdict: Verdict, m: &Measured) {
+        if let Verdict::Throttle(cause) | Verdict::Trip(cause) = verdict {
+            for (trips, of) in self.trips.iter_mut().zip(Cause::ALL) {
+                *trips += u32::from(of == cause);
+            }
+        }
         match verdict {
             Verdict::Host(host) => {
                 let rate = match host {
@@ -542,6 +550,8 @@ impl HcSender for Sender {
             ("loss", self.machine.loss()),
             ("ack_ratio", self.acks.ratio().into()),
         ];
+        let trips = Cause::ALL.into_iter().zip(self.trips);
+        inner.extend(trips.map(|(cause, trips)| (cause.trips_name(), trips.into())));
         inner.extend(finite(self.machine.tfrc()).map(|rate| ("tfrc_bytes_per_s", rate)));
         inner.extend(finite(self.machine.advised()).map(|rate| ("advised_bytes_per_s", rate)));
         let rate = self.machine.cap().or_else(|| {

@@ -125,6 +125,7 @@ impl Client {
                     packets: asked.packets,
                     congestion: asked.congestion.clone(),
                     has_echoes: asked.has_echoes,
+                    obeys: asked.obeys,
                 };
                 End::send(flow, traffic, asked.duration)
             })

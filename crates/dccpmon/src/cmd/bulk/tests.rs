@@ -106,7 +106,12 @@ fn asked(port: u16) -> Bulk {
 fn measured(messages: Vec<Message>) -> Document {
     let (port, server) = serve(messages);
     let asked = asked(port);
-    let mut outputs = Outputs::new(&asked.output, Checks::default(), asked.transport).unwrap();
+    let mut outputs = Outputs::new(
+        &asked.output,
+        Checks::default(),
+        &document::of_begin(&asked).requested,
+    )
+    .unwrap();
     let plan = Plan::new(asked.clone()).unwrap();
     let document = measure(plan, &mut outputs).unwrap();
     server.join().unwrap();

@@ -35,6 +35,8 @@ impl Sweep {
     /// Plays the points and prints them; gives the exit code.
     pub(crate) fn run(&self) -> Result<u8, Failure> {
         self.carrier.check()?;
+        self.carrier
+            .refuse_safe_udp("each point is a new connection, which its start-up would limit")?;
         interrupt::listen()?;
         let mut run = Run {
             asked: self,

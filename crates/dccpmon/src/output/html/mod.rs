@@ -3,6 +3,7 @@
 mod delay;
 mod hosts;
 mod losses;
+mod safeudp;
 mod time;
 
 use crate::output::text;
@@ -30,10 +31,16 @@ pub(crate) fn page(document: &Document) -> String {
             .section("Record", |section| hosts::record(section, document))
             .to_string();
     };
-    page.section("Verdict", |section| verdict(section, document, summary))
+    let page = page
+        .section("Verdict", |section| verdict(section, document, summary))
         .section("Summary", |section| figures(section, document, summary))
-        .section("Over time", |section| time::fill(section, document))
-        .section("Losses", |section| losses::fill(section, summary))
+        .section("Over time", |section| time::fill(section, document));
+    let page = if safeudp::of(summary).is_empty() {
+        page
+    } else {
+        page.section("SafeUDP", |section| safeudp::fill(section, summary))
+    };
+    page.section("Losses", |section| losses::fill(section, summary))
         .section("Delay", |section| delay::fill(section, document, summary))
         .section("Schedule", |section| delay::schedule(section, summary))
         .section("Both hosts", |section| hosts::fill(section, document))
@@ -270,6 +277,22 @@ mod tests {
             assert_eq!(html.matches("<svg ").count(), 4, "pictures");
             assert!(!html.contains("cannot draw"));
         }
+    }
+
+    #[test]
+    fn page_of_ccid_248_has_a_strip_of_its_states() {
+        let html = page(&sample::safe_udp());
+        for text in [
+            ">SafeUDP</h2>",
+            "States of CCID 248, flow 1",
+            "Circuit breakers tripped: loss at 3 s.",
+            "advised or cap, Mbit/s",
+            "1 s congestion: at most 50.0 Mbit/s advised",
+        ] {
+            assert!(html.contains(text), "no {text}");
+        }
+        assert!(!html.contains("cannot draw"));
+        assert!(!page(&sample::document()).contains(">SafeUDP</h2>"));
     }
 
     #[test]

@@ -77,6 +77,13 @@ fn panels(document: &Document, ids: &[u32]) -> Vec<Panel> {
         let threshold = curve(intervals, *id, "ssthresh", |flow| flow.ssthresh_packets);
         window.series.extend(Some(threshold).filter(has_values));
     }
+    let advised = panel("advised or cap, Mbit/s", |flow| {
+        let of = flow.safe_udp.as_ref()?;
+        Some(of.advised_bps.or(of.cap_bps)? / 1e6)
+    });
+    let dropped = panel("dropped by the CCID", |flow| {
+        Some(to_f64(flow.safe_udp.as_ref()?.dropped_packets))
+    });
     // The window says more than the rate that follows from it.
     let limit = if window.series.is_empty() {
         panel("allowed, Mbit/s", |flow| Some(flow.cc_rate_bps? / 1e6))
@@ -86,7 +93,13 @@ fn panels(document: &Document, ids: &[u32]) -> Vec<Panel> {
     let panels = [
         panel("goodput, Mbit/s", |flow| Some(flow.goodput_bps? / 1e6)),
         rtt,
-        limit,
+        // CCID 248 allows all but what exceeds its cap.
+        if advised.series.is_empty() {
+            limit
+        } else {
+            advised
+        },
+        dropped,
         panel("lost packets", |flow| flow.lost_packets.map(to_f64)),
         panel("sent again", |flow| flow.retransmitted_segments.map(to_f64)),
     ];

@@ -1,7 +1,7 @@
 //! The picture: rate, round trip, window and losses as curves, with their values beside them.
 
-use crate::output::text;
-use crate::schema::{Interval, IntervalFlow};
+use crate::output::{safeudp as safe_udp, text};
+use crate::schema::{Interval, IntervalFlow, Missing};
 use dccp::proto::number::to_f64;
 use dccp_cli::quantity::show as units;
 use ratatui::Frame;
@@ -102,6 +102,34 @@ impl Curve {
     }
 }
 
+/// The totals of CCID 248, of all flows together.
+#[derive(Default)]
+struct Totals {
+    missing: Missing,
+    dropped: u64,
+    trips: u64,
+}
+
+impl Totals {
+    fn add(&mut self, interval: &Interval) {
+        let flows = interval.flows.iter();
+        for of in flows.filter_map(|flow| flow.safe_udp.as_ref()) {
+            self.missing = self.missing.plus(of.missing);
+            self.dropped = self.dropped.saturating_add(of.dropped_packets);
+            self.trips = self.trips.saturating_add(of.trips_n);
+        }
+    }
+
+    fn line(&self) -> String {
+        format!(
+            " SafeUDP: {}, dropped {}, trips {}",
+            safe_udp::places(&self.missing).join(", "),
+            self.dropped,
+            self.trips
+        )
+    }
+}
+
 /// The state of the view.
 pub(super) struct View {
     title: String,
@@ -114,6 +142,8 @@ pub(super) struct View {
     /// Packets that have not arrived so far.
     missing: u64,
     state: String,
+    /// Of CCID 248 only.
+    safe_udp: Option<Totals>,
     marks: usize,
     is_paused: bool,
     has_colour: bool,
@@ -146,6 +176,7 @@ impl View {
             received: 0,
             missing: 0,
             state: String::new(),
+            safe_udp: None,
             marks: 0,
             is_paused: false,
             has_colour,
@@ -166,6 +197,9 @@ impl View {
         let recovered = sum(|flow| flow.recovered_packets).unwrap_or(0);
         let missing = self.missing.saturating_add(lost.unwrap_or(0));
         self.missing = missing.saturating_sub(recovered);
+        if interval.flows.iter().any(|flow| flow.safe_udp.is_some()) {
+            self.show_safe_udp().add(interval);
+        }
         if self.is_paused {
             return;
         }
@@ -178,12 +212,24 @@ impl View {
         let values = [
             goodput,
             rtt_ns.map(|ns| to_f64(ns) / 1e6),
-            first.and_then(|flow| flow.cwnd_packets),
+            first.and_then(|flow| match &flow.safe_udp {
+                Some(of) => of.advised_bps.or(of.cap_bps),
+                None => flow.cwnd_packets,
+            }),
             lost.map(to_f64),
         ];
         for (curve, value) in self.curves.iter_mut().zip(values) {
             curve.push(value);
         }
+    }
+
+    /// The totals of CCID 248. Its advice takes the place of the window, which it lacks.
+    fn show_safe_udp(&mut self) -> &mut Totals {
+        if self.safe_udp.is_none() {
+            let colour = self.curves[2].colour;
+            self.curves[2] = Curve::new("advised rate or cap", colour, units::rate).of_first();
+        }
+        self.safe_udp.get_or_insert_default()
     }
 
     pub(super) fn set_time(&mut self, elapsed_ns: u64) {
@@ -206,14 +252,18 @@ impl View {
             Constraint::Fill(1),
             Constraint::Fill(1),
             Constraint::Length(1),
+            Constraint::Length(self.safe_udp.is_some().into()),
             Constraint::Length(1),
         ]);
-        let [head, a, b, c, d, counts, keys] = rows.areas(frame.area());
+        let [head, a, b, c, d, counts, totals, keys] = rows.areas(frame.area());
         frame.render_widget(Paragraph::new(self.head()), head);
         for (curve, area) in self.curves.iter().zip([a, b, c, d]) {
             curve.draw(frame, area, self.flows, self.has_colour);
         }
         frame.render_widget(Paragraph::new(self.counts()), counts);
+        if let Some(of) = &self.safe_udp {
+            frame.render_widget(Paragraph::new(of.line()), totals);
+        }
         let pause = if self.is_paused { "p go on" } else { "p pause" };
         let marks = match self.marks {
             0 => String::new(),
@@ -283,6 +333,22 @@ mod tests {
         view.add(&sample::document().intervals[0]);
         view.set_time(3_210_000_000);
         view
+    }
+
+    #[test]
+    fn view_of_ccid_248_has_its_advice_and_its_places() {
+        let mut view = View::new("bulk to 192.0.2.10", 10_000_000_000, true);
+        for interval in sample::safe_udp().intervals {
+            view.add(&interval);
+        }
+        let text = lines(&view).join("\n");
+        for part in [
+            " advised rate or cap 50.0 Mbit/s   min 50.0 Mbit/s",
+            "missing 4 (0.02 %)   advisory",
+            " SafeUDP: network 4, sending host 2, receiving host 4, dropped 0, trips 0",
+        ] {
+            assert!(text.contains(part), "no {part}: {text}");
+        }
     }
 
     // goal 43: the view draws the figures of the run.
