@@ -214,6 +214,9 @@ pub trait HcSender: Send {
         Admission::Send
     }
 
+    /// Data waits because three quarters of the Sequence Window are not acknowledged.
+    fn on_blocked(&mut self, _now: Instant) {}
+
     /// Takes the number of packets that this host failed to send, although they have sequence numbers.
     fn on_send_failed(&mut self, _packets: u32) {}
 

@@ -263,6 +263,9 @@ impl Connection {
     /// Claims the next datagrams if they may leave now. Returns whether other packets may follow.
     fn send_data(&mut self, now: Instant, app: &mut App<'_>, batch: &mut Batch) -> bool {
         if !self.may_send_data(now) {
+            if self.timers.is_set(Timer::Resync) && app.outbox.waiting(now) != Waiting::Nothing {
+                self.tx.cc.on_blocked(now);
+            }
             self.is_drained = true;
             return false;
         }

@@ -6,7 +6,6 @@ use crate::scenario::plan::{Flow, Kind, Run, Transport};
 use core::time::Duration;
 use dccp_historic::Inputs;
 use dccp_proto::cc::registry::Ccids;
-use dccp_proto::cc::safeudp;
 use dccp_proto::time::nanos;
 use dccp_proto::{Config, Rate};
 use dccp_sim::source::{Reading, Source};
@@ -225,6 +224,9 @@ fn dccp_words(config: &Config, flow: &Flow) -> Vec<String> {
     if let Some(law) = &flow.law {
         words.extend(["--law".into(), law.clone()]);
     }
+    if flow.sender.obeys {
+        words.push("--obey".into());
+    }
     words
 }
 
@@ -233,7 +235,7 @@ fn key_of_dccp(config: &Config, flow: &Flow) -> Option<&'static str> {
     let own = Config::default();
     let keys = [
         ("tfrc", config.ccids != Ccids::default()),
-        ("transport", config.tx_ccids.contains(&safeudp::NUMBER)),
+        ("profile", config.safe_udp.profile != own.safe_udp.profile),
         (
             "count or clock_granularity",
             flow.inputs != Inputs::default(),
@@ -320,6 +322,11 @@ mod tests {
                 "h --tcp --congestion lp",
             ),
             (
+                "kind = \"cbr\"\nrate = \"8Mbit\"\nsize = \"1000B\"\ntransport = \"dccp/safeudp\"\nobeys = true",
+                ["here", "h"],
+                "h --ccid 248 --obey --length 1000 --spacing 1000000ns",
+            ),
+            (
                 "kind = \"udp\"\nshape = \"cbr:8Mbit\"\nsize = \"1000B\"",
                 ["here", "h"],
                 "h --udp --length 1000 --spacing 1000000ns",
@@ -376,8 +383,8 @@ mod tests {
             ("ecn = false", "ecn"),
             ("read_rate = \"1Mbit\"", "read_rate"),
             (
-                "transport = \"dccp/safeudp\"\nkind = \"cbr\"\nrate = \"1Mbit\"",
-                "transport",
+                "transport = \"dccp/safeudp\"\nkind = \"cbr\"\nrate = \"1Mbit\"\nprofile = \"provisioned\"",
+                "profile",
             ),
             ("coverage = \"header\"", "coverage"),
             ("data_checksum = \"deliver\"", "data_checksum"),

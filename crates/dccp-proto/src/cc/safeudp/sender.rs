@@ -357,6 +357,10 @@ impl HcSender for Sender {
         Admission::Drop
     }
 
+    fn on_blocked(&mut self, now: Instant) {
+        self.meter.on_blocked(now);
+    }
+
     fn on_send_failed(&mut self, packets: u32) {
         self.matcher.on_send_failed(packets);
     }

@@ -60,6 +60,22 @@ fn failed_path_ends_the_connection_and_holds_off_the_next() {
     assert!(net.rate_over(0, 10) > 9.0);
 }
 
+/// Three quarters of the Sequence Window are sent long before the silence is over. The datagrams that wait then count as sent.
+#[test]
+fn failed_path_with_a_short_round_trip_ends_the_connection_too() {
+    for rate in [0.3e6, 4e6, 40e6] {
+        let mut net = Net::new(1, bottleneck(50.0, 0), &[Kind::safe_udp()]);
+        net.start(0, cbr(rate));
+        net.run_s(5);
+        set_up(&mut net, false);
+        net.run_s(3);
+        let code = Cause::Feedback.reset_code();
+        let report = net.report(0);
+        let reason = report.close_reason();
+        assert_eq!(reason, Some(&CloseReason::Aborted(code)), "{rate}");
+    }
+}
+
 #[test]
 fn listener_whose_sender_tripped_turns_its_peer_away_for_a_while() {
     let mut net = Net::new(1, bottleneck(50.0, 20), &[Kind::safe_udp()]);

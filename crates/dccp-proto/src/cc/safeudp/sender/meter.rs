@@ -83,6 +83,11 @@ impl Meter {
         self.backlog_since = run.has_more.then_some(run.now);
     }
 
+    /// Data waits for acknowledgements. That counts as sending: the peer is silent.
+    pub(super) fn on_blocked(&mut self, now: Instant) {
+        self.last_sent = now;
+    }
+
     /// A datagram of `len` bytes was dropped.
     pub(super) fn on_dropped(&mut self, len: f64) {
         self.input += len;
@@ -165,7 +170,7 @@ impl Meter {
     /// How long the peer has been silent, if that is for `least` or longer, and data goes on to be sent.
     pub(super) fn silence(&self, now: Instant, least: Duration) -> Option<Duration> {
         let time = now - self.unanswered_since;
-        let is_sending = now - self.last_sent < least;
+        let is_sending = now - self.last_sent <= least;
         let is_silent = self.unanswered >= UNANSWERED_LEAST && time >= least && is_sending;
         is_silent.then_some(time)
     }
