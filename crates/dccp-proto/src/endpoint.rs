@@ -32,7 +32,7 @@ use crate::time::Instant;
 use crate::wire::{Datagram, Ecn, Kind, Packet, ResetCode, ServiceCode};
 use cookie_keys::CookieKeys;
 use core::iter::once;
-use hold_off::HoldOff;
+pub use hold_off::HoldOff;
 use listener::Listeners;
 use prefix_limit::PrefixLimit;
 use schedule::Schedule;
@@ -132,6 +132,11 @@ impl Endpoint {
             stats: Stats::default(),
             answers_strangers: true,
         }
+    }
+
+    /// Shares the memory of peers that circuit breakers of CCID 248 hold off. By default an endpoint has its own.
+    pub fn share_hold_off(&mut self, shared: &HoldOff) {
+        self.hold_off = shared.clone();
     }
 
     /// Whether packets of unknown flows are answered with Resets. An engine that shares IP protocol

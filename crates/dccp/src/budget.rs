@@ -4,6 +4,7 @@
 use crate::limits::{RECV_BYTES_ENGINE, RECV_BYTES_SOURCE, SPARE_DIVISOR, source_of};
 use core::net::IpAddr;
 use core::sync::atomic::{AtomicU64, Ordering};
+use dccp_proto::endpoint::HoldOff;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -98,11 +99,12 @@ impl Drop for Account {
     }
 }
 
-/// The budget of an engine, and the addresses that connections came from. All threads share it.
+/// The budget of an engine, the addresses that connections came from, and those that breakers hold off. All threads share it.
 #[derive(Debug)]
 pub(crate) struct EngineBudget {
     pub(crate) recv: Arc<Budget>,
     sources: Mutex<HashMap<IpAddr, Source>>,
+    pub(crate) hold_off: HoldOff,
 }
 
 /// An address that connections came from.
@@ -125,6 +127,7 @@ impl EngineBudget {
         Arc::new(Self {
             recv: Budget::new(RECV_BYTES_ENGINE),
             sources: Mutex::default(),
+            hold_off: HoldOff::default(),
         })
     }
 

@@ -14,7 +14,7 @@ const TEXT_MAX: u64 = 1 << 20;
 /// Attributes of an interface: its name, and its statistics of 64 bits.
 const LINK_NAME: u16 = 3;
 const LINK_STATS: u16 = 23;
-/// The places of `rx_fifo_errors` and `rx_missed_errors` in the statistics (if_link.h).
+/// The places of `rx_fifo_errors` and `rx_missed_errors` in the statistics (`if_link.h`).
 const FIFO: usize = 14;
 const MISSED: usize = 15;
 

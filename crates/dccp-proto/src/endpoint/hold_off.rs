@@ -4,32 +4,55 @@ use crate::config::bounds;
 use crate::time::Instant;
 use core::net::IpAddr;
 use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The memory of such peers. Its clones are the same memory: endpoints of one host share it, so that no connection escapes
+/// by another endpoint.
+#[derive(Clone, Debug, Default)]
+pub struct HoldOff(Arc<Mutex<Peers>>);
+
+impl HoldOff {
+    /// As [`Peers::add`].
+    pub(super) fn add(&self, now: Instant, peer: IpAddr, until: Instant) {
+        self.lock().add(now, peer, until);
+    }
+
+    /// As [`Peers::until`].
+    pub(super) fn until(&self, now: Instant, peer: IpAddr) -> Option<Instant> {
+        self.lock().until(now, peer)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Peers> {
+        // A thread that panicked has left whole entries.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// The peers, oldest entry first.
 #[derive(Debug, Default)]
-pub(super) struct HoldOff {
-    peers: VecDeque<(IpAddr, Instant)>,
+struct Peers {
+    list: VecDeque<(IpAddr, Instant)>,
 }
 
-impl HoldOff {
+impl Peers {
     /// No connection to `peer` with CCID 248 begins before `until`, or before a later time that is known already. Beyond the bound the oldest entry is forgotten.
-    pub(super) fn add(&mut self, now: Instant, peer: IpAddr, until: Instant) {
+    fn add(&mut self, now: Instant, peer: IpAddr, until: Instant) {
         let known = self.until(now, peer);
         let until = known.map_or(until, |known| known.max(until));
-        self.peers
+        self.list
             .retain(|(other, until)| *other != peer && *until > now);
         if until <= now {
             return;
         }
-        if self.peers.len() >= bounds::HELD_OFF {
-            self.peers.pop_front();
+        if self.list.len() >= bounds::HELD_OFF {
+            self.list.pop_front();
         }
-        self.peers.push_back((peer, until));
+        self.list.push_back((peer, until));
     }
 
     /// The time before which no connection to `peer` begins, if it is held off.
-    pub(super) fn until(&self, now: Instant, peer: IpAddr) -> Option<Instant> {
-        let entry = self.peers.iter().find(|(other, _)| *other == peer);
+    fn until(&self, now: Instant, peer: IpAddr) -> Option<Instant> {
+        let entry = self.list.iter().find(|(other, _)| *other == peer);
         entry.map(|(_, until)| *until).filter(|until| now < *until)
     }
 }
@@ -49,7 +72,7 @@ mod tests {
 
     #[test]
     fn peer_is_held_off_until_its_time() {
-        let mut held = HoldOff::default();
+        let mut held = Peers::default();
         held.add(at(1), peer(1), at(10));
         assert_eq!(held.until(at(9), peer(1)), Some(at(10)));
         assert_eq!(held.until(at(10), peer(1)), None);
@@ -62,17 +85,17 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_and_the_oldest_is_forgotten() {
-        let mut held = HoldOff::default();
+        let mut held = Peers::default();
         for n in 0..bounds::HELD_OFF + 10 {
             held.add(at(1), peer(u32::try_from(n).unwrap()), at(10));
         }
-        assert_eq!(held.peers.len(), bounds::HELD_OFF);
+        assert_eq!(held.list.len(), bounds::HELD_OFF);
         assert_eq!(held.until(at(2), peer(9)), None);
         assert_eq!(held.until(at(2), peer(10)), Some(at(10)));
         held.add(at(11), peer(1), at(12));
-        assert_eq!(held.peers.len(), 1);
+        assert_eq!(held.list.len(), 1);
         // A hold that is over already pushes no other out.
         held.add(at(11), peer(2), at(11));
-        assert_eq!(held.peers.len(), 1);
+        assert_eq!(held.list.len(), 1);
     }
 }

@@ -221,16 +221,18 @@ fn seventy_thousand_packets_of_a_slow_start_all_arrive() {
 }
 
 #[test]
-fn hold_off_leaves_other_ccids() {
+fn hold_off_leaves_other_ccids_and_is_that_of_all_endpoints_that_share_it() {
     // SafeUDP §6: a breaker holds CCID 248 off, not CCID 2.
+    let other = Endpoint::new(Box::new(Mix(2)));
     let mut endpoint = Endpoint::new(Box::new(Mix(1)));
+    endpoint.share_hold_off(&other.hold_off);
     let flow = Flow {
         path: path(1, 2),
         local_port: 40_000,
         remote_port: 5001,
     };
     let (now, until) = (Instant::ZERO, Instant::from_nanos(1));
-    endpoint.hold_off.add(now, flow.path.remote, until);
+    other.hold_off.add(now, flow.path.remote, until);
     let permitted = |now, ccids: &[u8]| {
         let config = Config {
             tx_ccids: ccids.to_vec(),

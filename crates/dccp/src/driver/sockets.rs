@@ -110,7 +110,8 @@ impl Driver {
         let transport = tapped(transport, self.tap.as_ref());
         let key = PortKey(self.next_key);
         self.next_key += 1;
-        let endpoint = Endpoint::new(Box::new(self.hash.clone()));
+        let mut endpoint = Endpoint::new(Box::new(self.hash.clone()));
+        endpoint.share_hold_off(&self.budget.hold_off);
         let budget = self.budget.clone();
         let mut port = Port::new(key, encapsulation, gso, transport, endpoint, budget);
         port.seat = seat;

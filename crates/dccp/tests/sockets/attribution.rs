@@ -2,12 +2,12 @@
 
 use crate::{PATIENCE, PORT, options};
 use core::time::Duration;
+use dccp::clock;
 use dccp::safeudp::NUMBER;
 use dccp::{Engine, EngineOptions, Listener, Options, SendOptions, Socket, SourceReply, WhenFull};
 use dccp_dev::rerun::is_inside;
 use std::net::UdpSocket;
 use std::thread::{scope, sleep};
-use std::time::Instant;
 
 /// The datagrams of the sending application: 16 Mbit/s.
 const LENGTH: usize = 1000;
@@ -21,16 +21,16 @@ fn own_engine() -> Options {
 
 /// Sends at a constant rate, whatever the control says.
 fn send(client: &Socket) {
-    let start = Instant::now();
+    let start = clock::now();
     let options = SendOptions::new().when_full(WhenFull::Error);
     for n in 0.. {
         let due = start + INTERVAL * n;
         if due >= start + DURATION {
             return;
         }
-        sleep(due.saturating_duration_since(Instant::now()));
+        sleep(due - clock::now());
         // A datagram without room is lost in this host.
-        let _ = client.send_with(&[0; LENGTH], options.clone());
+        let _ = client.send_with(&[0; LENGTH], options);
     }
 }
 

@@ -1,10 +1,12 @@
 //! CCID 248 over real sockets.
 
 use crate::{options, pair, until};
-use dccp::safeudp::{NUMBER, Profile, SafeUdpConfig, SendCode};
-use dccp::{Fate, Options};
+use core::time::Duration;
+use dccp::safeudp::{Cause, NUMBER, Profile, SafeUdpConfig, SendCode};
+use dccp::{ConnectError, Engine, EngineOptions, Fate, Options, Socket, SourceReply};
 #[cfg(target_os = "linux")]
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
+use std::thread::sleep;
 
 #[test]
 fn datagrams_arrive_at_the_rate_of_the_application() {
@@ -75,7 +77,7 @@ fn provisioned_profile_needs_a_privilege() {
     let effective = sets.effective - CapabilitySet::NET_ADMIN;
     // Of this thread alone.
     set_capabilities(None, CapabilitySets { effective, ..sets }).unwrap();
-    let error = dccp::Socket::connect("127.0.0.1:1/1", &provisioned()).unwrap_err();
+    let error = Socket::connect("127.0.0.1:1/1", &provisioned()).unwrap_err();
     assert_eq!(
         error.to_string(),
         "option safe_udp: the provisioned profile needs the capability CAP_NET_ADMIN"
@@ -100,12 +102,43 @@ fn provisioned_profile_has_no_start_up() {
 }
 
 #[test]
+fn open_breaker_keeps_other_sockets_of_the_engine_from_the_peer() {
+    let engine = || Engine::start(&EngineOptions::new()).unwrap();
+    let own = options().ccid(NUMBER).engine(&engine());
+    let (client, server) = pair(&own, &options().ccid(NUMBER).engine(&engine()));
+    client.send(b"first").unwrap();
+    server.recv(&mut [0; 10]).unwrap();
+    // The peer's engine does nothing else meanwhile.
+    server.set_datagram_source(|_, _| {
+        sleep(Duration::from_secs(3));
+        SourceReply::Nothing
+    });
+    until("the breaker opens", || {
+        // The error is the end of the connection.
+        let _ = client.send(&[0; 100]);
+        client.close_reason().is_some()
+    });
+    let code = client.send_code();
+    let Some(SendCode::Refused { cause, .. }) = code else {
+        panic!("{code:?}");
+    };
+    assert_eq!(cause, Cause::Feedback);
+    let again = Socket::connect(client.peer_addr(), &own);
+    assert!(
+        matches!(again, Err(ConnectError::HeldOff { .. })),
+        "{again:?}"
+    );
+    let other = own.clone().ccid(2).nonblocking(true);
+    assert!(Socket::connect(client.peer_addr(), &other).is_ok());
+}
+
+#[test]
 fn impossible_settings_are_refused_by_name() {
     let settings = SafeUdpConfig {
         loss_limit: Some(0),
         ..SafeUdpConfig::default()
     };
     let options = options().ccid(NUMBER).safe_udp(settings);
-    let error = dccp::Socket::connect("127.0.0.1:1/1", &options).unwrap_err();
+    let error = Socket::connect("127.0.0.1:1/1", &options).unwrap_err();
     assert!(error.to_string().contains("loss limit"), "{error}");
 }

@@ -195,7 +195,7 @@ impl Stream {
         let mut batch = RecvBatch::new(BATCH);
         let counts_answers = matches!(app.source, Source::Requests { .. });
         while !self.is_over() && !pump.is_over() {
-            self.take_advice(socket, app, pump);
+            take_advice(socket, app, pump);
             match socket.recv_batch(&mut batch) {
                 Ok(_) => {}
                 Err(RecvError::TimedOut) => continue,
@@ -216,17 +216,15 @@ impl Stream {
     }
 }
 
-impl Stream {
-    /// Lowers the rate of an application that obeys CCID 248.
-    fn take_advice(&self, socket: &Socket, app: &App, pump: &Pump) {
-        while let Some(event) = socket.poll_event() {
-            if let Event::SafeUdp(SendCode::Congestion {
-                advised_bits_per_s, ..
-            }) = event
-                && app.obeys
-            {
-                pump.slow_to(advised_bits_per_s);
-            }
+/// Lowers the rate of an application that obeys CCID 248.
+fn take_advice(socket: &Socket, app: &App, pump: &Pump) {
+    while let Some(event) = socket.poll_event() {
+        if let Event::SafeUdp(SendCode::Congestion {
+            advised_bits_per_s, ..
+        }) = event
+            && app.obeys
+        {
+            pump.slow_to(advised_bits_per_s);
         }
     }
 }
