@@ -22,7 +22,7 @@ pub struct HostLosses {
 }
 
 impl HostLosses {
-    /// Returns the drops since the first call. It reads the counters of the calling thread's network namespace, unless it did
+    /// Returns the buffers dropped since the first call. A buffer can hold several packets (GRO). It reads the counters of the calling thread's network namespace, unless it did
     /// so a millisecond ago. A counter that cannot be read stands still.
     pub fn read(&mut self, now: Instant) -> u64 {
         if self.read_at.is_none_or(|at| now >= at + PAUSE) {
@@ -39,7 +39,7 @@ impl HostLosses {
     }
 }
 
-/// Other systems do not tell.
+/// Other systems have no such counters.
 #[cfg(not(target_os = "linux"))]
 #[derive(Debug, Default)]
 struct Counts;

@@ -177,7 +177,7 @@ pub trait Outbox {
 
     /// Whether the datagram that [`peek`](Self::peek) offered has a priority above 0. A controller that drops its input
     /// drops others first.
-    fn is_marked(&mut self) -> bool {
+    fn is_important(&mut self) -> bool {
         false
     }
 

@@ -4,14 +4,14 @@
 //! order  (two words for each position)    slot  (three words, then the data)
 //! ┌────────────────┬───────────────┐      ┌─────────────────────────────┐
 //! │ slot    32 bit │ length 31 bit │ ───▶ │ tag                  64 bit │
-//! │                │ marked  1 bit │      │ key                  64 bit │
+//! │                │ priority > 0  │      │ key                  64 bit │
 //! ├────────────────┴───────────────┤      │ has key, priority  1, 8 bit │
 //! │ deadline                64 bit │      │ data                        │
 //! └────────────────────────────────┘      └─────────────────────────────┘
 //! ```
 //!
 //! The order is separate from the slots for two reasons. Reordering moves 16 bytes per datagram, not its
-//! data. The transport can read length, mark and deadline before it claims, because these words are atomic
+//! data. The transport can read length, importance and deadline before it claims, because these words are atomic
 //! and a slot is not.
 
 use crate::mem::{Memory, Ordering};
@@ -40,8 +40,8 @@ pub(crate) const PLACE_WORDS: usize = 2;
 
 const HAS_KEY: u64 = 1 << 8;
 
-/// The bit of the first word of an entry that marks a priority above 0.
-const MARK: u64 = 1 << 63;
+/// The bit of the first word of an entry for a priority above 0.
+const IMPORTANT: u64 = 1 << 63;
 
 /// An entry of the order: what the transport must know before it claims.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,7 +49,7 @@ pub(crate) struct Place {
     pub(crate) slot: u32,
     pub(crate) len: u32,
     /// Whether the datagram has a priority above 0.
-    pub(crate) is_marked: bool,
+    pub(crate) is_important: bool,
     deadline: u64,
 }
 
@@ -58,7 +58,7 @@ impl Place {
         Self {
             slot,
             len,
-            is_marked: label.priority > 0,
+            is_important: label.priority > 0,
             deadline: label.deadline_ns.unwrap_or(NO_DEADLINE),
         }
     }
@@ -68,7 +68,7 @@ impl Place {
     }
 
     pub(crate) fn store(self, memory: &Memory, at: usize) {
-        let mark = if self.is_marked { MARK } else { 0 };
+        let mark = if self.is_important { IMPORTANT } else { 0 };
         let first = u64::from(self.slot) | u64::from(self.len) << 32 | mark;
         memory.atomic(at).store(first, Ordering::Relaxed);
         memory
@@ -82,8 +82,8 @@ impl Place {
         let first = memory.atomic(at).load(Ordering::Relaxed);
         Self {
             slot: first as u32,
-            len: ((first & !MARK) >> 32) as u32,
-            is_marked: first & MARK != 0,
+            len: ((first & !IMPORTANT) >> 32) as u32,
+            is_important: first & IMPORTANT != 0,
             deadline: memory.atomic(at + 1).load(Ordering::Relaxed),
         }
     }

@@ -98,15 +98,15 @@ fn offer_shows_whether_the_datagram_has_a_priority() {
     };
     let ticket = app.sender.push(&[7; 16], with(1)).unwrap().ticket;
     app.sender.push(&[7; 3], with(0)).unwrap();
-    assert!(!transport.source.is_offer_marked());
-    for (priority, is_marked) in [(1, true), (0, false), (255, true)] {
+    assert!(!transport.source.is_offer_important());
+    for (priority, is_important) in [(1, true), (0, false), (255, true)] {
         app.sender.revise(ticket, &[7; 16], with(priority)).unwrap();
         assert_eq!(transport.source.look(0), Ok(Look::Offer { len: 16 }));
-        assert_eq!(transport.source.is_offer_marked(), is_marked);
+        assert_eq!(transport.source.is_offer_important(), is_important);
     }
     claim(&mut transport.source);
     assert_eq!(transport.source.look(0), Ok(Look::Offer { len: 3 }));
-    assert!(!transport.source.is_offer_marked());
+    assert!(!transport.source.is_offer_important());
 }
 
 #[test]

@@ -132,8 +132,8 @@ impl Source {
     }
 
     /// Whether the datagram that [`look`](Self::look) offered has a priority above 0.
-    pub fn is_offer_marked(&self) -> bool {
-        self.offered.is_some_and(|place| place.is_marked)
+    pub fn is_offer_important(&self) -> bool {
+        self.offered.is_some_and(|place| place.is_important)
     }
 
     /// Whether a datagram may be claimed. If not, the transport's sleep has been announced.

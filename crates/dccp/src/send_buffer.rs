@@ -392,8 +392,8 @@ impl Outbox for SendBuffer {
         None
     }
 
-    fn is_marked(&mut self) -> bool {
-        self.queue.is_first_marked()
+    fn is_important(&mut self) -> bool {
+        self.queue.is_first_important()
     }
 
     /// Frees the room of late datagrams and reports their fate, up to the turn's budget.

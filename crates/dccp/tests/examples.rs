@@ -5,6 +5,8 @@ use std::thread;
 
 #[path = "../examples/choice.rs"]
 mod choice;
+#[path = "../examples/constant_rate.rs"]
+mod constant_rate;
 #[path = "../examples/datagram_source.rs"]
 mod datagram_source;
 #[path = "../examples/deadline.rs"]
@@ -47,6 +49,11 @@ fn datagrams_revised_in_time_leave_with_the_newest_text() -> Outcome {
 #[test]
 fn datagrams_taken_back_leave_in_another_order_or_not_at_all() -> Outcome {
     withdraw::main()
+}
+
+#[test]
+fn application_of_safe_udp_follows_the_advice() -> Outcome {
+    constant_rate::main()
 }
 
 #[test]

@@ -39,8 +39,12 @@ impl Counts {
         let Some(now) = text("softnet_stat").map(|text| backlogs(&text)) else {
             return 0;
         };
-        let then = self.backlogs.replace(now.clone());
-        let pairs = now.into_iter().zip(then.into_iter().flatten());
+        let then = self.backlogs.replace(now.clone()).unwrap_or_default();
+        if then.len() != now.len() {
+            // Rows move when a processor goes on or off.
+            return 0;
+        }
+        let pairs = now.into_iter().zip(then);
         pairs
             .map(|(now, then)| u64::from(now.wrapping_sub(then)))
             .sum()
@@ -76,8 +80,7 @@ fn text(name: &str) -> Option<String> {
     Some(text)
 }
 
-/// The drops of each processor in `softnet_stat`: the second of its hexadecimal columns. A row is a processor; those that are
-/// off have none, and then the rows behind it move. That makes one wrong reading.
+/// The drops of each processor in `softnet_stat`: the second of its hexadecimal columns. Processors that are off have no row.
 fn backlogs(text: &str) -> Vec<u32> {
     let dropped = |line: &str| {
         let column = line.split_ascii_whitespace().nth(1)?;

@@ -209,8 +209,8 @@ pub trait HcSender: Send {
     /// Returns whether a datagram of `len` bytes may leave now, after [`permit`](Self::permit) has allowed a packet. The
     /// question comes before the datagram gets a sequence number, once for each run. A controller that counts
     /// datagrams permits one packet at a time. [`on_sent`](Self::on_sent) accounts for those that leave. Of datagrams that
-    /// exceed a limit those leave that the application has marked (`is_marked`).
-    fn admits(&mut self, _now: Instant, _len: usize, _is_marked: bool) -> Admission {
+    /// exceed a limit those leave with a priority (`is_important`).
+    fn admits(&mut self, _now: Instant, _len: usize, _is_important: bool) -> Admission {
         Admission::Send
     }
 
@@ -230,7 +230,8 @@ pub trait HcSender: Send {
         None
     }
 
-    /// Returns the time before which no new connection to the peer may begin, after a circuit breaker has ended this one.
+    /// Returns the time before which no other connection to the peer may begin, after a trip of a circuit breaker. It can be
+    /// in the past.
     fn hold_off(&self) -> Option<Instant> {
         None
     }

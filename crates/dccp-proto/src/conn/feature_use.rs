@@ -165,7 +165,6 @@ impl Connection {
                 ccid: rx,
                 cc: ccid.receiver(&cc),
             };
-            self.host_losses = None;
             self.ccid_changed_at = self.was_established.then_some(now);
         }
         self.wish_for_agreed_needs();

@@ -104,8 +104,6 @@ pub struct Connection {
     features: Features,
     tx: Half<dyn HcSender>,
     rx: Half<dyn HcReceiver>,
-    /// The total of packets that this host has dropped below DCCP, as the receiving half knows it.
-    host_losses: Option<u64>,
     in_flight: InFlight,
     audit: audit::Audit,
     sent_per_rtt: SentPerRtt,
@@ -360,7 +358,6 @@ impl Connection {
                 ccid: rx.number(),
                 cc: rx.receiver(&cc),
             },
-            host_losses: None,
             in_flight,
             audit: audit::Audit::new(audit_seed, now, config.audit && !config.strict),
             sent_per_rtt: SentPerRtt::new(now, iss),
@@ -459,10 +456,7 @@ impl Connection {
 
     /// This host has dropped `total` packets below DCCP, of all connections.
     pub(crate) fn on_host_losses(&mut self, total: u64) {
-        if self.host_losses != Some(total) {
-            self.host_losses = Some(total);
-            self.rx.cc.on_host_losses(total);
-        }
+        self.rx.cc.on_host_losses(total);
     }
 
     /// Whether the total of dropped packets is wanted before the next acknowledgement.

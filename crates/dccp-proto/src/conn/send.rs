@@ -325,8 +325,8 @@ impl Connection {
                 return ControlFlow::Break(true);
             }
             (Waiting::Datagram(offer), Permit::Now { packets }) => {
-                let is_marked = app.outbox.is_marked();
-                match self.tx.cc.admits(now, offer.len, is_marked) {
+                let is_important = app.outbox.is_important();
+                match self.tx.cc.admits(now, offer.len, is_important) {
                     Admission::Send => return ControlFlow::Continue((offer, packets)),
                     Admission::Drop => {
                         app.outbox.refuse(now, offer.slot, Fate::Limited);

@@ -1,4 +1,4 @@
-//! Takes what connections have for others: events, deadlines, their flow at the end.
+//! Delivers the events of connections, arms their timers, and frees their flows at the end.
 
 use super::Endpoint;
 use crate::ConnId;
@@ -7,8 +7,8 @@ use crate::event::Event;
 use crate::time::Instant;
 
 impl Endpoint {
-    /// Takes the events of a connection and arms its timer, although its outputs are not drained. Where the host limits the
-    /// sender, they are not drained for long.
+    /// Takes the events of a connection and arms its timer, after its timeout was handled. Its outputs may stay undrained for
+    /// long while this host cannot send.
     pub(super) fn serve_busy(&mut self, now: Instant, id: ConnId) {
         let is_open = |conn: &Connection| conn.state() == State::Open;
         if !self.table.get(id).is_some_and(is_open) {
@@ -67,9 +67,6 @@ impl Endpoint {
             return;
         };
         self.listeners.on_settled(conn.flow().local_port, id);
-        if let Some(until) = conn.hold_off() {
-            self.hold_off.add(now, conn.flow().path.remote, until);
-        }
         if conn.state() == State::TimeWait {
             // 4340-8.3-2
             self.time_wait.sweep(now);

@@ -296,7 +296,7 @@ impl SendQueue {
     }
 
     /// Whether the next datagram to leave has a priority above 0.
-    pub fn is_first_marked(&self) -> bool {
+    pub fn is_first_important(&self) -> bool {
         let first = self.order.first();
         first.is_some_and(|entry| entry.label.priority > 0)
     }

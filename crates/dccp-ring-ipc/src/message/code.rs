@@ -1,7 +1,11 @@
 //! The reports of CCID 248 between processes.
 //!
 //! ```text
-//! | kind u8 | fields in the order of the code; numbers are little-endian, times in nanoseconds of the engine's clock |
+//! | kind u8 | fields |    rates: u64 bit/s, times: u64 ns of the engine's clock, all little-endian
+//! 0 Sent · 1 Info: info u8 · 2 HostWarning: rate, host u8 · 3 Congestion: advised, X_tfrc, loss u32 (10^-9), deadline
+//! 4 Limited: rate · 5 Dropped: rate, count u64 · 6 Refused: time, cause u8 · 7 NotListening · 8 Blocked
+//! Shortfall: declared, received, is_over u8
+//! info, host and cause are places in the lists below: new entries come last.
 //! ```
 
 use super::Reader;
@@ -18,12 +22,12 @@ const SIDES: [Side; 2] = [Side::Sender, Side::Receiver];
 
 /// The bytes of a code; `None`: this version knows no form of it.
 pub(super) fn build(code: &SendCode) -> Option<Vec<u8>> {
-    let rate = |kind: u8, bits_per_s: u64| [&[kind], &bits_per_s.to_le_bytes()[..]].concat();
+    let kind_and = |kind: u8, number: u64| [&[kind], &number.to_le_bytes()[..]].concat();
     Some(match *code {
         SendCode::Sent => vec![0],
         SendCode::Info(info) => vec![1, place(&INFOS, &info)?],
         SendCode::HostWarning { host, bits_per_s } => {
-            [rate(2, bits_per_s), vec![place(&SIDES, &host)?]].concat()
+            [kind_and(2, bits_per_s), vec![place(&SIDES, &host)?]].concat()
         }
         SendCode::Congestion {
             advised_bits_per_s,
@@ -31,19 +35,19 @@ pub(super) fn build(code: &SendCode) -> Option<Vec<u8>> {
             loss_per_billion,
             deadline,
         } => [
-            &rate(3, advised_bits_per_s),
+            &kind_and(3, advised_bits_per_s),
             &tfrc_bits_per_s.to_le_bytes()[..],
             &loss_per_billion.to_le_bytes(),
             &deadline.as_nanos().to_le_bytes(),
         ]
         .concat(),
-        SendCode::Limited { bits_per_s } => rate(4, bits_per_s),
+        SendCode::Limited { bits_per_s } => kind_and(4, bits_per_s),
         SendCode::Dropped {
             bits_per_s,
             dropped,
-        } => [rate(5, bits_per_s), dropped.to_le_bytes().into()].concat(),
+        } => [kind_and(5, bits_per_s), dropped.to_le_bytes().into()].concat(),
         SendCode::Refused { cause, not_before } => [
-            rate(6, not_before.as_nanos()),
+            kind_and(6, not_before.as_nanos()),
             vec![place(&Cause::ALL, &cause)?],
         ]
         .concat(),

@@ -326,8 +326,8 @@ impl Outbox for Outgoing {
         self.queue.peek()
     }
 
-    fn is_marked(&mut self) -> bool {
-        self.queue.is_first_marked()
+    fn is_important(&mut self) -> bool {
+        self.queue.is_first_important()
     }
 
     fn expire(&mut self, now: Instant) -> Option<Instant> {

@@ -177,8 +177,8 @@ impl Outbox for RingOutbox {
         }
     }
 
-    fn is_marked(&mut self) -> bool {
-        self.source.is_offer_marked()
+    fn is_important(&mut self) -> bool {
+        self.source.is_offer_important()
     }
 
     fn prepare(&mut self, datagrams: usize) {

@@ -131,11 +131,11 @@ impl Outbox for SocketOutbox<'_> {
         queued
     }
 
-    fn is_marked(&mut self) -> bool {
+    fn is_important(&mut self) -> bool {
         let state = self.state();
         match &mut state.ring {
-            Some(ring) if state.tx.len() == 0 => ring.is_marked(),
-            _ => state.tx.is_marked(),
+            Some(ring) if state.tx.len() == 0 => ring.is_important(),
+            _ => state.tx.is_important(),
         }
     }
 

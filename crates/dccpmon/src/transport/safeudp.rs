@@ -24,7 +24,7 @@ pub(crate) struct SafeUdpSample {
 /// The state before the sender knows the path.
 const START_UP: &str = "start_up";
 /// The states with a cap.
-const CAPPED: [&str; 3] = ["enforce", "throttled", "open"];
+const CAPPED: [&str; 2] = ["enforce", "throttled"];
 
 impl SafeUdpSample {
     /// Reads the snapshot of a sender with CCID 248.

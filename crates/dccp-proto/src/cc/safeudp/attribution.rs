@@ -78,8 +78,9 @@ impl Credit {
 
 /// Matches missing packets with the drops that the two hosts have counted.
 ///
-/// A host counts a drop before the Ack Vector shows it, so a drop waits for its packet. The counters of the receiving host count the packets of other flows too. Where fewer than half of the counted
-/// drops are ours, a covered packet may as well have been lost in the network, and it counts as such.
+/// A host can count a drop before or after the Ack Vector shows it, so a drop waits for its packet. The counters of the
+/// receiving host count the packets of other flows too. Where fewer than half of the counted drops are ours, a covered packet
+/// may as well have been lost in the network, and it counts as such.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Matcher {
     sending: Credit,

@@ -157,7 +157,7 @@ mod tests {
         TimeScales::new(RTT, nominal_interval(RTT))
     }
 
-    /// The breakers after a window of 38 intervals with such an entry.
+    /// The breaker that trips after that many such intervals.
     fn after(entry: Entry, intervals: usize) -> Option<Cause> {
         let mut breakers = Breakers::default();
         for _ in 0..intervals {
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn simple_rate_is_as_pinned() {
-        // SafeUDP §5: the table of reference rates, in Mbit/s.
+        // X_simple of SafeUDP §5.1, in Mbit/s.
         for (rtt, p, mbit_per_s) in [
             (0.1, 1e-6, 143.05),
             (0.1, 1e-2, 1.4305),

@@ -4,7 +4,8 @@ use crate::time::Instant;
 use crate::wire::ResetCode;
 use core::fmt;
 
-/// The result of a send under CCID 248, or a notice between sends.
+/// The result of a send under CCID 248 (`Socket::send_code`), or a notice (`Event::SafeUdp`). `Info`, `HostWarning` and
+/// `Blocked` are notices only.
 ///
 /// Rates are in bits of application data per second.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -156,7 +157,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// All causes.
+    /// All causes. Ring clients and reports use this order, so new ones come last.
     pub const ALL: [Self; 5] = [
         Self::Loss,
         Self::Unfair,

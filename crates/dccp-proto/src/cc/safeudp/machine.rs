@@ -21,11 +21,12 @@ const TOLERANCE: f64 = 1.05;
 const ADVISED_PART: f64 = 0.5;
 /// Clean intervals that end an advisory or raise the cap, and the period of its reductions.
 const QUIET: u32 = 3;
-/// The cycle of the cap. Between a reduction and two raises its coefficient of variation is below 0.2.
+/// After clean intervals the cap is multiplied by this …
 const RAISE: f64 = 1.25;
+/// … and by this while congestion lasts. The coefficient of variation of such a cycle is below 0.2.
 const LOWER: f64 = 0.7;
-/// No cap is below a packet in this many seconds, or in a longer round trip.
-const SLOWEST: f64 = 0.1;
+/// The lowest cap is one packet in this many seconds, or in a longer round trip.
+const PACKET_TIME_MIN: f64 = 0.1;
 /// The part of the rate that a breaker leaves at its first trip.
 const THROTTLE: f64 = 0.1;
 /// Acknowledgements that report nothing new for this many intervals open the breaker (RFC 8083 §4.2).
@@ -141,8 +142,9 @@ pub(crate) struct Machine {
     breakers: Breakers,
     /// Intervals in the state, or since the last conclusion in it.
     age: u32,
-    /// Successive clean intervals since the last raise, and in all.
+    /// Successive clean intervals since the last raise.
     quiet: u32,
+    /// Successive clean intervals.
     calm: u32,
     stalled: u32,
     trips: u32,
@@ -469,9 +471,9 @@ impl Machine {
         newest.filter(|(_, network)| *network > 0).count()
     }
 
-    /// Sets the cap, at least one packet per round trip.
+    /// Sets the cap, at least one packet per 100 ms, or per round trip where that is longer.
     fn set_cap(&mut self, m: &Measured, cap: f64) {
-        self.cap = Some(cap.max(m.size / m.rtt.max(SLOWEST)));
+        self.cap = Some(cap.max(m.size / m.rtt.max(PACKET_TIME_MIN)));
     }
 
     fn clear(&mut self) {

@@ -1,8 +1,9 @@
-//! CCID 248, SafeUDP: for data at a constant rate that networks can live with. `docs/safeudp.md` is its profile, and
-//! "SafeUDP §n" in comments refers to it.
+//! CCID 248, SafeUDP: for data that an application sends at its own rate. `docs/safeudp.md` is its profile, and "SafeUDP §n" in
+//! comments refers to it.
 //!
-//! Datagrams leave when the application sends them: the CCID never delays one. It measures where packets are lost, advises
-//! the application, and drops its input only if congestion of the network persists and the advice was ignored.
+//! The CCID sends a datagram at once or drops it. It measures where packets are lost, and advises the application when
+//! congestion of the network persists. It drops input in the start-up, when the receiving host is full, after silence or a trip
+//! of a circuit breaker, and when its advice was ignored.
 //!
 //! ```text
 //! acknowledgements ─> attribution ─> interval ─> machine ─> cap, codes

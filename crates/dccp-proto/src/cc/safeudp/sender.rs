@@ -37,7 +37,7 @@ const DROPS_AT_ONCE: u32 = 1024;
 /// The part of the bucket that marked datagrams have for themselves, while they come …
 const RESERVE: f64 = 0.5;
 /// … which means: within this time.
-const MARK_MEMORY: Duration = Duration::from_secs(1);
+const IMPORTANT_MEMORY: Duration = Duration::from_secs(1);
 /// Notices that wait for the application.
 const NOTICES: usize = 16;
 /// The weight of a new packet size is one part of this.
@@ -70,7 +70,7 @@ pub(crate) struct Sender {
     dropped: u64,
     dropped_at: (Instant, u32),
     /// When the application last offered a marked datagram.
-    marked_at: Option<Instant>,
+    important_at: Option<Instant>,
     was_dropped: bool,
     /// Totals of missing packets: network, sending host, receiving host, `host?`.
     attributed: [u64; 4],
@@ -115,7 +115,7 @@ impl Sender {
             receive_rate: None,
             dropped: 0,
             dropped_at: (config.now, 0),
-            marked_at: None,
+            important_at: None,
             was_dropped: false,
             attributed: [0; 4],
             network_intervals: 0,
@@ -150,9 +150,11 @@ impl Sender {
     }
 
     /// Bytes that a datagram without a mark must leave in the bucket, because marked ones have come lately.
-    fn reserve(&self, now: Instant, limit: Limit, is_marked: bool) -> f64 {
-        let is_recent = self.marked_at.is_some_and(|at| now - at < MARK_MEMORY);
-        if is_recent && !is_marked {
+    fn reserve(&self, now: Instant, limit: Limit, is_important: bool) -> f64 {
+        let is_recent = self
+            .important_at
+            .is_some_and(|at| now - at < IMPORTANT_MEMORY);
+        if is_recent && !is_important {
             RESERVE * limit.depth
         } else {
             0.0
@@ -323,10 +325,10 @@ impl HcSender for Sender {
         }
     }
 
-    fn admits(&mut self, now: Instant, len: usize, is_marked: bool) -> Admission {
+    fn admits(&mut self, now: Instant, len: usize, is_important: bool) -> Admission {
         let len = bytes(len);
-        if is_marked {
-            self.marked_at = Some(now);
+        if is_important {
+            self.important_at = Some(now);
         }
         if self.size <= 0.0 {
             self.size = len.max(1.0);
@@ -337,7 +339,7 @@ impl HcSender for Sender {
             self.was_dropped = false;
             return Admission::Send;
         };
-        let needed = len + self.reserve(now, limit, is_marked);
+        let needed = len + self.reserve(now, limit, is_important);
         if self.bucket.has(now, needed, limit) {
             self.was_dropped = false;
             return Admission::Send;

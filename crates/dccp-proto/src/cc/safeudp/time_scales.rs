@@ -48,7 +48,7 @@ impl TimeScales {
             sub_window: intervals(grace, interval),
             breaker_window: intervals(hold, interval),
             hold,
-            silence: (3 * nominal_interval(rtt)).max(8 * rtt).max(SILENCE_MIN),
+            silence: (3 * nominal_interval(rtt)).max(SILENCE_MIN),
         }
     }
 }

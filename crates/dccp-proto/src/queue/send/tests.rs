@@ -168,9 +168,9 @@ proptest! {
 }
 
 #[test]
-fn first_datagram_is_marked_if_it_has_a_priority() {
+fn first_datagram_is_important_if_it_has_a_priority() {
     let mut queue = SendQueue::new(10, 0);
-    assert!(!queue.is_first_marked());
+    assert!(!queue.is_first_important());
     for (slot, priority) in [(0, 0), (1, 3)] {
         let offer = Offer {
             slot: Slot(slot),
@@ -183,8 +183,8 @@ fn first_datagram_is_marked_if_it_has_a_priority() {
         };
         let pushed = queue.push_with(Instant::ZERO, offer, label, WhenFull::Error);
         assert_eq!(pushed, Ok(()));
-        assert_eq!(queue.is_first_marked(), priority > 0);
+        assert_eq!(queue.is_first_important(), priority > 0);
     }
     assert!(queue.claim(Slot(1)));
-    assert!(!queue.is_first_marked());
+    assert!(!queue.is_first_important());
 }

@@ -57,7 +57,7 @@ impl HostLosses {
         self.count
     }
 
-    /// The count at the last acknowledgement.
+    /// The count now, in packets.
     pub(super) const fn count(&self) -> u64 {
         self.count
     }

@@ -301,11 +301,11 @@ fn marked_datagrams_pass_before_others() {
     let mut now = flow.now;
     for n in 0..900_u32 {
         now += Duration::from_secs_f64(1000.0 / (2.0 * cap));
-        let is_marked = n.is_multiple_of(3);
-        if s.admits(now, 1000, is_marked) == Admission::Send {
+        let is_important = n.is_multiple_of(3);
+        if s.admits(now, 1000, is_important) == Admission::Send {
             seq += 1;
             s.on_sent(&single(now, seq));
-            passed[usize::from(is_marked)] += 1;
+            passed[usize::from(is_important)] += 1;
         }
     }
     let [others, marked] = passed;
