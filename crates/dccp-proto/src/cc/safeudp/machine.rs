@@ -144,12 +144,16 @@ pub(crate) struct Machine {
     age: u32,
     /// Successive clean intervals since the last raise.
     quiet: u32,
-    /// Successive clean intervals.
-    calm: u32,
+    /// The time of successive clean intervals, a hold apart.
+    calm: Duration,
+    /// Bytes per second that left in the last interval with reports.
+    answered: f64,
     stalled: u32,
     trips: u32,
-    /// The grace that the application has used up since the advice.
+    /// The grace that the application has used up since the network was calm.
     grace_spent: Duration,
+    /// The application has followed the last advice.
+    has_complied: bool,
     /// The time until a throttled sender is enforced as others are.
     hold: Duration,
 }
@@ -169,10 +173,12 @@ impl Machine {
             breakers: Breakers::default(),
             age: 0,
             quiet: 0,
-            calm: 0,
+            calm: Duration::ZERO,
+            answered: 0.0,
             stalled: 0,
             trips: 0,
             grace_spent: Duration::ZERO,
+            has_complied: false,
             hold: Duration::ZERO,
         }
     }
@@ -220,7 +226,7 @@ impl Machine {
 
     /// Whether the network has been clean for a breaker window. Old loss says nothing about it then.
     pub(crate) const fn is_calm(&self, scales: &TimeScales) -> bool {
-        self.calm >= scales.breaker_window
+        self.calm.as_nanos() >= scales.hold.as_nanos()
     }
 
     /// Ends an interval of this length without packets and without reports. Only a hold goes on.
@@ -241,7 +247,7 @@ impl Machine {
             return verdicts;
         }
         match m.reports {
-            Reports::Silent(time) => verdicts.push(self.on_silence(m, time)),
+            Reports::Silent(time) => verdicts.extend(self.on_silence(m, time)),
             Reports::Stalled if self.stalled + 1 >= STALLED => {
                 verdicts.push(self.open(Cause::Stalled));
             }
@@ -256,19 +262,24 @@ impl Machine {
         verdicts
     }
 
-    /// RFC 8083 §4.1: no report arrived.
-    fn on_silence(&mut self, m: &Measured, time: Duration) -> Verdict {
+    /// RFC 8083 §4.1: no report arrived. Each such interval with data halves the rate, from that of the last reports on.
+    fn on_silence(&mut self, m: &Measured, time: Duration) -> Option<Verdict> {
         if time >= m.scales.silence {
-            return self.open(Cause::Feedback);
+            return Some(self.open(Cause::Feedback));
         }
-        self.set_cap(m, m.sent / 2.0);
         // A hold after a trip goes on.
         if self.state != State::Throttled {
             self.enter(State::Enforce);
         }
         self.quiet = 0;
-        self.calm = 0;
-        Verdict::NoFeedback
+        self.calm = Duration::ZERO;
+        // All data can wait for acknowledgements: then a lower rate would change nothing.
+        if m.sent <= 0.0 && self.cap.is_some() {
+            return None;
+        }
+        let rate = self.cap.unwrap_or_else(|| self.answered.max(m.sent));
+        self.set_cap(m, rate / 2.0);
+        Some(Verdict::NoFeedback)
     }
 
     fn judge(&mut self, m: &Measured, verdicts: &mut Vec<Verdict>) {
@@ -281,15 +292,21 @@ impl Machine {
             self.recent
                 .drain(..self.recent.len().saturating_sub(TRANSIENT));
         }
+        self.answered = m.sent;
         if is_marked {
             self.quiet = 0;
-            self.calm = 0;
+            self.calm = Duration::ZERO;
         } else if is_judged {
             // An interval without a judged packet is no clean one.
             self.quiet += 1;
-            self.calm = self.calm.saturating_add(1);
+            self.calm = self.calm.saturating_add(m.scales.interval);
+        }
+        if !self.hold.is_zero() {
+            // A throttled sender proves nothing.
+            self.calm = Duration::ZERO;
         }
         if self.is_calm(&m.scales) {
+            self.grace_spent = Duration::ZERO;
             self.trips = 0;
         }
         let p_event = m.p_event.unwrap_or_else(|| self.loss());
@@ -378,17 +395,19 @@ impl Machine {
         };
         let window = u32::try_from(TRANSIENT).unwrap_or(u32::MAX);
         if is_too_fast && self.breaks_promise(m) {
-            self.enter(State::Advisory);
+            self.has_complied = false;
             self.grace_spent += m.scales.interval;
-            verdicts.push(Verdict::Advise);
+            self.continue_grace(m, verdicts);
         } else if marked >= PERSISTENT && is_too_fast {
             let delivered = ADVISED_PART * m.sent * (1.0 - loss);
             self.advised = match self.profile {
                 Profile::Shared => delivered.max(self.tfrc),
                 Profile::Provisioned => delivered,
             };
+            if core::mem::take(&mut self.has_complied) {
+                self.grace_spent = Duration::ZERO;
+            }
             self.enter(State::Advisory);
-            self.grace_spent = Duration::ZERO;
             verdicts.push(Verdict::Advise);
         } else if self.age >= window && marked < PERSISTENT {
             self.clear();
@@ -401,8 +420,7 @@ impl Machine {
     /// Whether the application complied, and now exceeds the advised rate again although the network is congested. Its grace
     /// goes on where it ended. A rate that dips now and then would evade enforcement otherwise.
     fn breaks_promise(&self, m: &Measured) -> bool {
-        let has_complied = !self.grace_spent.is_zero();
-        has_complied && self.quiet == 0 && self.exceeds_advice(m)
+        self.has_complied && self.quiet == 0 && self.exceeds_advice(m)
     }
 
     fn exceeds_advice(&self, m: &Measured) -> bool {
@@ -417,12 +435,23 @@ impl Machine {
         } else if !self.exceeds_advice(m) {
             self.enter(State::Eval);
             self.recent.clear();
+            self.has_complied = true;
             verdicts.push(Verdict::Info(Info::Complied));
-        } else if self.grace_spent >= m.scales.grace {
+        } else {
+            self.continue_grace(m, verdicts);
+        }
+    }
+
+    /// The application exceeds the advised rate: it is advised until the grace is over, and enforced then.
+    fn continue_grace(&mut self, m: &Measured, verdicts: &mut Vec<Verdict>) {
+        if self.grace_spent >= m.scales.grace {
             self.set_cap(m, self.advised);
             self.enter(State::Enforce);
             verdicts.push(Verdict::Enforce);
         } else {
+            if self.state != State::Advisory {
+                self.enter(State::Advisory);
+            }
             verdicts.push(Verdict::Advise);
         }
     }
@@ -479,7 +508,7 @@ impl Machine {
     fn clear(&mut self) {
         self.enter(State::Clear);
         self.cap = None;
-        self.grace_spent = Duration::ZERO;
+        self.has_complied = false;
         self.recent.clear();
     }
 

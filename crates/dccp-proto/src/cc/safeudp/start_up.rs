@@ -6,8 +6,10 @@ use super::bucket::Limit;
 const PACKETS: f64 = 10.0;
 /// The start-up ends at this multiple of the input: then nothing was dropped for a whole round trip.
 const HEADROOM: f64 = 2.0;
-/// A round trip that carried less than this part of the window says nothing about a larger one.
+/// A round trip that carried less than this part of the window does not end the start-up …
 const USED: f64 = 0.25;
+/// … unless as many round trips carried something, and the network lost nothing.
+const ROUNDS: u32 = 10;
 
 /// A start-up that goes on.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -16,6 +18,8 @@ pub(crate) struct StartUp {
     window: f64,
     /// Number of the round trip.
     round: u64,
+    /// Round trips with input and without objection.
+    rounds: u32,
     /// Bytes that the application offered in it.
     input: f64,
     /// The network or the receiver objected to more in it.
@@ -28,6 +32,7 @@ impl StartUp {
         Self {
             window: PACKETS * size,
             round: 0,
+            rounds: 0,
             input: 0.0,
             has_objection: false,
         }
@@ -58,19 +63,19 @@ impl StartUp {
     }
 
     /// Feedback arrived in this round trip. Returns whether the start-up is over: the window is twice the input of a round
-    /// trip, and not below the declared rate if there is one. A round trip that used little of the window changes nothing, so
-    /// that a first short message does not end the start-up.
+    /// trip, and not below the declared rate if there is one. A first short message does not end the start-up.
     pub(crate) fn on_round(&mut self, round: u64, declared: f64) -> bool {
         if round <= self.round {
             return false;
         }
         self.round = round;
         let input = core::mem::take(&mut self.input);
-        let is_used = input > 0.0 && input >= USED * self.window;
-        if core::mem::take(&mut self.has_objection) || !is_used {
+        if core::mem::take(&mut self.has_objection) || input <= 0.0 {
             return false;
         }
-        if self.window >= HEADROOM * input && self.window >= declared {
+        self.rounds += 1;
+        let is_used = input >= USED * self.window || self.rounds >= ROUNDS;
+        if is_used && self.window >= HEADROOM * input && self.window >= declared {
             return true;
         }
         self.window *= 2.0;
@@ -126,15 +131,27 @@ mod tests {
     }
 
     #[test]
-    fn round_trip_with_little_input_changes_nothing() {
+    fn round_trips_with_little_input_end_the_start_up_later() {
         let mut start = StartUp::new(100.0);
-        for round in 1..20 {
+        for round in 1..10 {
             start.on_input(200.0);
+            assert!(!start.on_round(round, 0.0), "{round}");
+        }
+        start.on_input(200.0);
+        assert!(start.on_round(10, 0.0));
+    }
+
+    #[test]
+    fn first_short_message_does_not_end_the_start_up() {
+        let mut start = StartUp::new(100.0);
+        start.on_input(100.0);
+        assert!(!start.on_round(1, 0.0));
+        // Round trips without input do not count.
+        for round in 2..100 {
             assert!(!start.on_round(round, 0.0));
         }
-        assert!((start.window() - 1000.0).abs() < 1e-9);
         start.on_input(1e6);
-        assert!(!start.on_round(20, 0.0));
-        assert!((start.window() - 2000.0).abs() < 1e-9);
+        assert!(!start.on_round(100, 0.0));
+        assert!((start.window() - 4000.0).abs() < 1e-9);
     }
 }

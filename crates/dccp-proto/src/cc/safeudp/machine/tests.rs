@@ -69,6 +69,12 @@ impl Run {
         }
     }
 
+    fn expect_any(&mut self, interval: Interval, steps: u32) {
+        for _ in 0..steps {
+            self.step(interval);
+        }
+    }
+
     fn cap(&self) -> f64 {
         self.machine.cap().expect("a cap")
     }
@@ -363,8 +369,12 @@ fn trip_is_forgiven_after_a_calm_breaker_window() {
     run.expect(lost(600), &[Enforce, Enforce, Throttled]);
     assert_eq!(run.machine.trips(), 1);
     run.expect(clean(), &[Throttled; 37]);
-    assert_eq!(run.machine.trips(), 1);
     run.expect(clean(), &[Enforce]);
+    // The hold does not count: a throttled sender proves nothing.
+    for _ in 0..38 {
+        assert_eq!(run.machine.trips(), 1);
+        run.step(clean());
+    }
     assert_eq!(run.machine.trips(), 0);
     // The second trip throttles again: it does not end the connection.
     let mut verdicts = Vec::new();
@@ -470,7 +480,6 @@ fn rate_that_dips_now_and_then_does_not_renew_the_grace() {
     assert_eq!(run.step(lost(4)), [Verdict::Info(Info::Complied)]);
     run.input = INPUT;
     // Of the grace of 1 s, two intervals of 400 ms are spent, and this one is the third.
-    run.expect(lost(4), &[Advisory]);
     assert_eq!(run.step(lost(4)), [Verdict::Enforce]);
 }
 
@@ -524,4 +533,55 @@ fn cap_below_the_rate_of_tcp_rises_to_it_although_packets_are_lost() {
         assert_eq!(run.step(lost(1)).len(), usize::from(run.steps == 4));
         run.expect_cap(cap);
     }
+}
+
+#[test]
+fn rate_that_alternates_is_enforced_when_the_grace_is_over() {
+    // Full rate while advised, then one interval at the advised rate or a pause without losses, and so on.
+    for (pause, intervals) in [(lost(4), 1), (clean(), 3)] {
+        let mut run = Run::shared();
+        let mut laps = 0;
+        loop {
+            run.input = INPUT;
+            while run.machine.state() != Advisory && run.machine.state() != Enforce {
+                run.step(lost(4));
+                assert!(run.steps < 38, "{laps} laps");
+            }
+            run.step(lost(4));
+            if run.machine.state() == Enforce {
+                break;
+            }
+            run.input = 1.0;
+            run.expect_any(pause, intervals);
+            laps += 1;
+        }
+        assert!(laps <= 3, "{laps}");
+    }
+}
+
+#[test]
+fn blocked_sender_keeps_half_of_its_rate() {
+    let mut run = Run::shared();
+    run.expect(clean(), &[Clear]);
+    run.silence();
+    run.expect_cap(INPUT / 2.0);
+    // Nothing leaves, because the Sequence Window is full.
+    run.input = 0.0;
+    assert_eq!(run.silence(), []);
+    run.expect_cap(INPUT / 2.0);
+}
+
+#[test]
+fn trip_is_not_forgiven_by_one_long_interval() {
+    let mut run = Run::shared();
+    for _ in 0..9 {
+        run.step(lost(600));
+    }
+    run.expect(clean(), &[Throttled; 37]);
+    run.expect(clean(), &[Enforce]);
+    run.expect_any(clean(), 29);
+    run.interval = Duration::from_secs(1);
+    // The breaker window is 30 s now, and 12 s were clean.
+    run.step(clean());
+    assert_eq!(run.machine.trips(), 1);
 }
