@@ -10,25 +10,33 @@ use linux::Counts;
 #[cfg(target_os = "linux")]
 mod linux;
 
-/// The counters are not read more often.
-const PAUSE: Duration = Duration::from_millis(1);
+/// The counters rest at least for this time between two readings …
+const REST_MIN: Duration = Duration::from_millis(1);
+/// … and for this multiple of the time that the last reading took.
+const REST: u32 = 20;
 
 /// The drops of a host since the first reading. They are of all its flows; those of sockets are not among them.
 #[derive(Debug, Default)]
 pub struct HostLosses {
     counts: Option<Counts>,
     total: u64,
+    next: Option<Instant>,
     read_at: Option<Instant>,
 }
 
 impl HostLosses {
-    /// Returns the buffers dropped since the first call. A buffer can hold several packets (GRO). It reads the counters of the calling thread's network namespace, unless it did
-    /// so a millisecond ago. A counter that cannot be read stands still.
-    pub fn read(&mut self, now: Instant) -> u64 {
-        if self.read_at.is_none_or(|at| now >= at + PAUSE) {
-            self.read_at = Some(now);
+    /// Returns the buffers dropped since the first call. A buffer can hold several packets (GRO). It reads the counters of the
+    /// calling thread's network namespace, unless it did so within `pause`, or a reading would take much of the processor.
+    /// `clock` measures that. A counter that cannot be read stands still.
+    pub fn read(&mut self, now: Instant, pause: Duration, clock: fn() -> Instant) -> u64 {
+        let is_due = self.next.is_none_or(|next| now >= next);
+        if is_due && self.read_at.is_none_or(|at| now >= at + pause) {
+            let begin = clock();
             let counts = self.counts.get_or_insert_default();
             self.total = self.total.saturating_add(counts.advance());
+            let end = clock();
+            self.read_at = Some(end);
+            self.next = Some(end + REST_MIN.max(REST * (end - begin)));
         }
         self.total
     }

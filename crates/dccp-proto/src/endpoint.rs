@@ -20,7 +20,7 @@ mod tests;
 pub use table::ConnId;
 
 use crate::batch::Batch;
-use crate::cc::safeudp;
+use crate::cc::{HostDrops, HostLossWish, safeudp};
 use crate::config::Config;
 use crate::conn::stats::{DropReason, Stats};
 use crate::conn::{App, Birth, Connection, Role, State};
@@ -99,9 +99,9 @@ pub struct Endpoint {
     prefix_limit: PrefixLimit,
     hold_off: HoldOff,
     /// Packets that this host has dropped below DCCP.
-    host_losses: u64,
-    /// A connection reports them and misses packets.
-    wants_host_losses: bool,
+    host_losses: HostDrops,
+    /// The strongest wish of connections for that number.
+    host_loss_wish: HostLossWish,
     schedule: Schedule,
     events: VecDeque<(ConnId, Event)>,
     /// The connection whose end was polled last.
@@ -124,8 +124,8 @@ impl Endpoint {
             cookie_keys: CookieKeys::new(),
             prefix_limit: PrefixLimit::default(),
             hold_off: HoldOff::default(),
-            host_losses: 0,
-            wants_host_losses: false,
+            host_losses: HostDrops::default(),
+            host_loss_wish: HostLossWish::None,
             schedule: Schedule::default(),
             events: VecDeque::new(),
             closed: None,
@@ -353,7 +353,7 @@ impl Endpoint {
                 next = train.give_to(conn, packet, now, app, stats);
             }
         });
-        self.wants_host_losses |= conn.wants_host_losses();
+        self.host_loss_wish = self.host_loss_wish.max(conn.host_loss_wish());
         self.schedule.wake(id);
         if is_given {
             next
@@ -425,16 +425,15 @@ impl Endpoint {
         }
     }
 
-    /// Sets the total number of packets that this host has dropped before they came here: in the ring of the interface, the
-    /// backlog of the processor, the buffer of the socket. CCID 248 reports it to peers.
-    pub fn on_host_losses(&mut self, total: u64) {
+    /// Sets what this host has dropped in all before it came here. CCID 248 reports it to peers.
+    pub fn on_host_losses(&mut self, total: HostDrops) {
         self.host_losses = total;
     }
 
-    /// Whether a connection with CCID 248 has missed packets since the last call, so that its acknowledgement needs the newest
-    /// total of [`on_host_losses`](Self::on_host_losses).
-    pub fn wants_host_losses(&mut self) -> bool {
-        core::mem::take(&mut self.wants_host_losses)
+    /// The strongest wish of connections with CCID 248 for the newest total of [`on_host_losses`](Self::on_host_losses), since
+    /// the last call.
+    pub fn take_host_loss_wish(&mut self) -> HostLossWish {
+        core::mem::take(&mut self.host_loss_wish)
     }
 
     /// This host failed to send a packet that [`poll_transmit`](Self::poll_transmit) gave: `datagram`, from its DCCP header on.

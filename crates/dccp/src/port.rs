@@ -19,6 +19,7 @@ use dccp_io::{
     Transport,
 };
 use dccp_proto::batch::Batch;
+use dccp_proto::cc::{HostDrops, HostLossWish};
 use dccp_proto::path::{Flow, Path};
 use dccp_proto::wire::{ResetCode, ServiceCode};
 use dccp_proto::{
@@ -86,6 +87,9 @@ pub(crate) enum Occupation {
     /// Nothing.
     Idle,
 }
+
+/// The drops of the host are read this often while CCID 248 receives, and more often while packets are missing.
+const HOST_LOSS_PERIOD: Duration = Duration::from_millis(100);
 
 /// DCCP ports tried for a new connection before the local ports count as exhausted.
 const PORT_ATTEMPTS: usize = 64;
@@ -425,16 +429,18 @@ impl Port {
         self.is_readable = self.carriage.recv(now, poller, buffer, &mut |mut r| {
             endpoint.handle_train(now, &r.path, r.ecn, &mut r.datagrams, links);
         });
-        if self.endpoint.wants_host_losses() {
-            self.report_host_losses(losses.read(now));
-        }
+        let pause = match self.endpoint.take_host_loss_wish() {
+            HostLossWish::None => return,
+            HostLossWish::Regular => HOST_LOSS_PERIOD,
+            HostLossWish::Now => Duration::ZERO,
+        };
+        self.report_host_losses(losses.read(now, pause, clock::now));
     }
 
     /// Tells CCID 248 what this host has dropped: in the socket, and below it.
     fn report_host_losses(&mut self, below: u64) {
         let in_socket = self.carriage.counters().recv_overflowed.unwrap_or(0);
-        self.endpoint
-            .on_host_losses(in_socket.saturating_add(below));
+        self.endpoint.on_host_losses(HostDrops { in_socket, below });
     }
 
     fn read_errors(&mut self, now: Instant, buffer: &mut RecvBuffer) {

@@ -18,7 +18,6 @@ pub(crate) enum Request {
     SlowReceiver(bool),
     /// Report the rate that the network takes.
     RateHint(SyncSender<Option<RateHint>>),
-    /// Report what CCID 248 does with a datagram that is sent now.
     /// Report state and counters.
     Inspect(SyncSender<Inspection>),
 }

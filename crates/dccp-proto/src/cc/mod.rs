@@ -347,6 +347,34 @@ pub struct OutgoingAck<'a> {
     pub options: &'a mut OptionWriter,
 }
 
+/// The totals of buffers that a host has dropped before DCCP could process them, of all flows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct HostDrops {
+    /// In the receive buffer of the socket. A buffer can hold several datagrams that the kernel has merged (GRO).
+    pub in_socket: u64,
+    /// In the backlog of a processor or the ring of an interface: a packet each.
+    pub below: u64,
+}
+
+impl HostDrops {
+    /// Both.
+    pub const fn sum(self) -> u64 {
+        self.in_socket.saturating_add(self.below)
+    }
+}
+
+/// The wish of receivers for the total of packets that their host dropped.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum HostLossWish {
+    /// It is not used.
+    #[default]
+    None,
+    /// From time to time, so that a step is not attributed to losses long after.
+    Regular,
+    /// Before the next acknowledgement, because packets are missing.
+    Now,
+}
+
 /// The receiving half of a CCID.
 pub trait HcReceiver: Send {
     /// Handles a valid packet.
@@ -367,13 +395,13 @@ pub trait HcReceiver: Send {
         false
     }
 
-    /// Takes the total number of packets that this host has dropped before DCCP could process them. It covers all
-    /// connections. The call comes before each packet, and before acknowledgements leave.
-    fn on_host_losses(&mut self, _total: u64) {}
+    /// Takes the totals of what this host has dropped. The call comes before the packets of each buffer, and before
+    /// acknowledgements leave.
+    fn on_host_losses(&mut self, _total: HostDrops) {}
 
-    /// Returns true if that total is wanted before the next acknowledgement, because packets are missing.
-    fn wants_host_losses(&self) -> bool {
-        false
+    /// Returns whether and when that total is wanted again.
+    fn host_loss_wish(&self) -> HostLossWish {
+        HostLossWish::None
     }
 
     /// Returns a notice for the application, if one waits.

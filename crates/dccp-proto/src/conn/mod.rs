@@ -54,7 +54,7 @@ pub use timers::Timer;
 
 use crate::cc::config::{CcConfig, DEFAULT_RTT};
 use crate::cc::safeudp::SendCode;
-use crate::cc::{HcReceiver, HcSender};
+use crate::cc::{HcReceiver, HcSender, HostDrops, HostLossWish};
 use crate::config::{Config, bounds};
 use crate::event::{CloseReason, Event};
 use crate::limiter::Limiter;
@@ -454,14 +454,14 @@ impl Connection {
         self.tx.cc.on_send_failed(1);
     }
 
-    /// This host has dropped `total` packets below DCCP, of all connections.
-    pub(crate) fn on_host_losses(&mut self, total: u64) {
+    /// This host has dropped `total` below DCCP.
+    pub(crate) fn on_host_losses(&mut self, total: HostDrops) {
         self.rx.cc.on_host_losses(total);
     }
 
-    /// Whether the total of dropped packets is wanted before the next acknowledgement.
-    pub(crate) fn wants_host_losses(&self) -> bool {
-        self.rx.cc.wants_host_losses()
+    /// Whether and when the total of dropped packets is wanted again.
+    pub(crate) fn host_loss_wish(&self) -> HostLossWish {
+        self.rx.cc.host_loss_wish()
     }
 
     /// The time before which no new connection to this peer may begin, if a circuit breaker ended this one.

@@ -2,7 +2,7 @@
 
 use crate::config::bounds;
 use crate::time::Instant;
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv6Addr};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,17 +14,25 @@ pub struct HoldOff(Arc<Mutex<Peers>>);
 impl HoldOff {
     /// As [`Peers::add`].
     pub(super) fn add(&self, now: Instant, peer: IpAddr, until: Instant) {
-        self.lock().add(now, peer, until);
+        self.lock().add(now, network_of(peer), until);
     }
 
     /// As [`Peers::until`].
     pub(super) fn until(&self, now: Instant, peer: IpAddr) -> Option<Instant> {
-        self.lock().until(now, peer)
+        self.lock().until(now, network_of(peer))
     }
 
     fn lock(&self) -> MutexGuard<'_, Peers> {
         // A thread that panicked has left whole entries.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The address that stands for a peer. A host with IPv6 has all addresses of a /64.
+fn network_of(peer: IpAddr) -> IpAddr {
+    match peer {
+        IpAddr::V4(_) => peer,
+        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
     }
 }
 
@@ -81,6 +89,17 @@ mod tests {
         assert_eq!(held.until(at(15), peer(1)), Some(at(20)));
         held.add(at(6), peer(1), at(8));
         assert_eq!(held.until(at(15), peer(1)), Some(at(20)));
+    }
+
+    #[test]
+    fn addresses_of_one_ipv6_network_are_one_peer() {
+        let held = HoldOff::default();
+        let of = |text: &str| -> IpAddr { text.parse().unwrap() };
+        held.add(at(1), of("2001:db8:0:1::1"), at(10));
+        assert_eq!(held.until(at(2), of("2001:db8:0:1:ffff::9")), Some(at(10)));
+        assert_eq!(held.until(at(2), of("2001:db8:0:2::1")), None);
+        held.add(at(1), of("192.0.2.1"), at(10));
+        assert_eq!(held.until(at(2), of("192.0.2.2")), None);
     }
 
     #[test]

@@ -109,7 +109,11 @@ pub(super) fn parse_shortfall(bytes: &[u8]) -> Option<Shortfall> {
     let shortfall = Shortfall {
         declared_bits_per_s: long(&mut rest)?,
         received_bits_per_s: long(&mut rest)?,
-        is_over: rest.take()? == [1],
+        is_over: match rest.take()? {
+            [0] => false,
+            [1] => true,
+            _ => return None,
+        },
     };
     Some(shortfall).filter(|_| rest.0.is_empty())
 }

@@ -8,6 +8,7 @@ use crate::machine::{AckCost, LocalCongestion, Machine};
 use crate::random::Stream;
 use core::time::Duration;
 use dccp_proto::Instant;
+use dccp_proto::cc::HostDrops;
 use dccp_proto::path::Path;
 use dccp_proto::wire::{Datagram, Ecn};
 
@@ -94,9 +95,12 @@ impl Context<'_> {
     }
 
     /// The received packets that the node's machine has dropped.
-    pub(crate) fn host_losses(&self) -> u64 {
+    pub(crate) fn host_losses(&self) -> HostDrops {
         let losses = self.net.machine(self.me).map(Machine::losses);
-        losses.map_or(0, |losses| losses.backlog + losses.no_buffer)
+        HostDrops {
+            in_socket: 0,
+            below: losses.map_or(0, |losses| losses.backlog + losses.no_buffer),
+        }
     }
 
     /// The processor time of acknowledgements, if this node's take any.

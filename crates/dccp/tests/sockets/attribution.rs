@@ -12,7 +12,8 @@ use std::thread::{scope, sleep};
 /// The datagrams of the sending application: 16 Mbit/s.
 const LENGTH: usize = 1000;
 const INTERVAL: Duration = Duration::from_micros(500);
-const DURATION: Duration = Duration::from_secs(8);
+const WARM_UP: Duration = Duration::from_secs(2);
+const DURATION: Duration = Duration::from_secs(10);
 
 fn own_engine() -> Options {
     let engine = Engine::start(&EngineOptions::new()).unwrap();
@@ -20,12 +21,12 @@ fn own_engine() -> Options {
 }
 
 /// Sends at a constant rate, whatever the control says.
-fn send(client: &Socket) {
+fn send(client: &Socket, duration: Duration) {
     let start = clock::now();
     let options = SendOptions::new().when_full(WhenFull::Error);
     for n in 0.. {
         let due = start + INTERVAL * n;
-        if due >= start + DURATION {
+        if due >= start + duration {
             return;
         }
         sleep(due - clock::now());
@@ -45,8 +46,12 @@ fn intervals(client: &Socket) -> [f64; 2] {
 
 /// Sends, counts the intervals, and ends the connection, so that no thread waits for more.
 fn run(client: &Socket) -> [f64; 2] {
-    send(client);
-    let intervals = intervals(client);
+    // The first buffers show whether the kernel merges datagrams.
+    send(client, WARM_UP);
+    let before = intervals(client);
+    send(client, DURATION);
+    let [network, host] = intervals(client);
+    let intervals = [network - before[0], host - before[1]];
     client.abort();
     println!("intervals of network and host: {intervals:?}");
     intervals

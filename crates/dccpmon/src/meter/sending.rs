@@ -71,6 +71,11 @@ impl TxEnd {
     pub(super) fn sample(&mut self, elapsed: Duration) {
         self.note_queue_times();
         self.note_echoes();
+        // Before the sample, because a state that is older than a code would contradict it.
+        let mut codes = Vec::new();
+        if self.history.is_some() {
+            self.sender.flow.conclusions(&mut |code| codes.push(code));
+        }
         let Some(now) = self.sender.flow.sample() else {
             return;
         };
@@ -90,8 +95,6 @@ impl TxEnd {
         self.samples.sequence_window_full += u64::from(now.is_sequence_window_full);
         self.last = now;
         if let (Some(history), Some(seen)) = (&mut self.history, now.safe_udp) {
-            let mut codes = Vec::new();
-            self.sender.flow.conclusions(&mut |code| codes.push(code));
             let allowed = history.look(elapsed, seen, &codes);
             self.sender.slow_to(allowed);
         }

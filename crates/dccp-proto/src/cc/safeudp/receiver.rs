@@ -7,7 +7,7 @@ use super::codes::Shortfall;
 use super::options::{ACK_LEN, AckOptions, read_declared_rate};
 use crate::cc::ack_timing::AckTiming;
 use crate::cc::config::CcConfig;
-use crate::cc::{AckDue, Arrival, HcReceiver, OutgoingAck, Snapshot};
+use crate::cc::{AckDue, Arrival, HcReceiver, HostDrops, HostLossWish, OutgoingAck, Snapshot};
 use crate::number::to_f64;
 use crate::seq::Seq;
 use crate::time::{Instant, Rate};
@@ -36,6 +36,8 @@ pub(crate) struct Receiver {
     declared: Option<u32>,
     shortfall: ShortfallWatch,
     host_losses: HostLosses,
+    /// Packets since the host's last total, which comes with each buffer.
+    in_buffer: u64,
     has_acked: bool,
 }
 
@@ -50,6 +52,7 @@ impl Receiver {
             declared: None,
             shortfall: ShortfallWatch::default(),
             host_losses: HostLosses::default(),
+            in_buffer: 0,
             has_acked: false,
         }
     }
@@ -80,6 +83,7 @@ impl HcReceiver for Receiver {
         if let Some(newest) = newest.filter(|newest| p.seq.is_after(*newest)) {
             self.host_losses.on_gap(p.seq.steps_from(newest) - 1);
         }
+        self.in_buffer += 1;
         self.timing.on_packet(p);
         if p.is_data {
             if !p.options.0.is_empty() {
@@ -124,7 +128,9 @@ impl HcReceiver for Receiver {
         self.timing.on_rollback();
     }
 
-    fn on_host_losses(&mut self, total: u64) {
+    fn on_host_losses(&mut self, total: HostDrops) {
+        self.host_losses
+            .on_buffer(core::mem::take(&mut self.in_buffer));
         self.host_losses.on_total(total);
     }
 
@@ -132,9 +138,13 @@ impl HcReceiver for Receiver {
         self.shortfall.poll()
     }
 
-    fn wants_host_losses(&self) -> bool {
+    fn host_loss_wish(&self) -> HostLossWish {
         // The first total is that of the beginning.
-        !self.has_acked || self.timing.is_urgent()
+        if !self.has_acked || self.timing.is_urgent() {
+            HostLossWish::Now
+        } else {
+            HostLossWish::Regular
+        }
     }
 
     fn on_feature(&mut self, feature: u8, value: u64) {

@@ -86,6 +86,8 @@ pub(crate) struct Sender {
     /// When the grace of an advisory ends.
     deadline: Option<Instant>,
     notices: VecDeque<SendCode>,
+    /// Drop Code 0 is told again after this.
+    blocked_until: Option<Instant>,
     reset: Option<u8>,
     is_declaration_due: bool,
     acks: Acks,
@@ -125,6 +127,7 @@ impl Sender {
             throttled_until: None,
             deadline: None,
             notices: VecDeque::new(),
+            blocked_until: None,
             reset: None,
             is_declaration_due: safe_udp.declared_rate.is_some(),
             acks: Acks::new(config),
@@ -425,7 +428,8 @@ impl HcSender for Sender {
             + u64::from(fb.drops.corrupt);
         let congestion = fb.congestion.filter(|_| in_network > 0);
         self.events.on_judged(judged, congestion, fb.gss);
-        if fb.drops.protocol > 0 {
+        if fb.drops.protocol > 0 && self.blocked_until.is_none_or(|until| now >= until) {
+            self.blocked_until = Some(now + self.rtt.smoothed());
             self.notify(SendCode::Blocked);
         }
         // RFC 4340 §11.7.2: a packet per round trip less for each that found no buffer.

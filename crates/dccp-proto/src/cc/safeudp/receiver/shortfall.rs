@@ -32,6 +32,10 @@ impl ShortfallWatch {
         }
         let rate = to_f64(self.bytes) / time.as_secs_f64();
         (self.bytes, self.since) = (bytes as u64, Some(now));
+        if time >= 2 * PERIOD {
+            // The sender paused, or the path failed: an event of its own tells that.
+            return;
+        }
         let bound = if self.is_short { ENOUGH } else { SHORT };
         let is_short = rate < bound * declared;
         if is_short != self.is_short {
@@ -73,6 +77,14 @@ mod tests {
             .map(|n| (n.declared_bits_per_s, n.received_bits_per_s, n.is_over))
             .collect();
         assert_eq!(told, [(800_000, 400_000, false), (800_000, 800_000, true)]);
+    }
+
+    #[test]
+    fn pause_is_no_shortfall() {
+        let mut watch = ShortfallWatch::default();
+        watch.on_data(START, 1000, 100_000.0);
+        watch.on_data(START + ms(60_000), 1000, 100_000.0);
+        assert_eq!(watch.poll(), None);
     }
 
     #[test]

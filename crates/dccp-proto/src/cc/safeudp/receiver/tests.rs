@@ -79,10 +79,16 @@ fn acknowledgement_reports_rate_and_arrival() {
 #[test]
 fn host_loss_count_begins_with_the_connection() {
     let mut r = Receiver::new(&config());
-    r.on_host_losses(1000);
+    r.on_host_losses(HostDrops {
+        in_socket: 0,
+        below: 1000,
+    });
     r.on_packet(&arrival(START, 1));
     assert_eq!(acknowledge(&mut r, START, 1).host_loss_count, None);
-    r.on_host_losses(1007);
+    r.on_host_losses(HostDrops {
+        in_socket: 0,
+        below: 1007,
+    });
     assert_eq!(acknowledge(&mut r, START, 1).host_loss_count, Some(7));
 }
 
