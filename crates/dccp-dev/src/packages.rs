@@ -24,10 +24,12 @@ const fn files(name: &'static str) -> Package {
     }
 }
 
-/// Needed by the tests: capture reader, namespaces, failing system calls, a browser, the guest with the Linux kernel's DCCP.
+/// Needed by the tests: compilers, capture reader, namespaces, failing system calls, a browser, the guest with the Linux kernel's DCCP.
 pub const FOR_TESTS: &[Package] = &[
     program("gcc", "gcc"),
+    program("g++", "g++"),
     files("libc6-dev"),
+    program("valgrind", "valgrind"),
     program("iproute2", "ip"),
     program("ethtool", "ethtool"),
     program("tcpdump", "tcpdump"),

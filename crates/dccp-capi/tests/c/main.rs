@@ -1,0 +1,3 @@
+//! The library as C programs see it.
+
+mod header;
