@@ -1,3 +1,7 @@
 //! The library as C programs see it.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+
+mod compile;
 mod header;
+mod programs;
