@@ -3,5 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
 mod compile;
+mod cplusplus;
 mod header;
 mod programs;
