@@ -5,4 +5,6 @@
 mod compile;
 mod cplusplus;
 mod header;
+mod manual;
+mod parse;
 mod programs;
