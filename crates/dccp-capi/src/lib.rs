@@ -1,7 +1,7 @@
 //! `libdccp`: the sockets of the crate `dccp` for C and C++.
 //!
 //! Each module is a section of `include/dccp.h`, which cbindgen makes from it: the comments of public items are the
-//! documentation for C programmers. The other modules are not public: `failure` turns errors
+//! documentation for C programmers. `docs/c-api.md` is the tour. The other modules are not public: `failure` turns errors
 //! of Rust into numbers, `last` keeps the last one of each thread, and `memory` checks pointers of the program.
 //!
 //! No panic leaves a function: [`failure::value`] catches it and returns `DCCP_ERR_INTERNAL`.

@@ -117,6 +117,20 @@ fn examples_have_no_error_with_address_sanitizer() {
 }
 
 #[test]
+fn program_of_the_guide_compiles() {
+    let Some(cc) = compiler("program_of_the_guide_compiles", "cc") else {
+        return;
+    };
+    let guide = include_str!("../../../../docs/c-api.md");
+    let program = guide.split("```c\n").nth(1).unwrap();
+    let program = program.split("```").next().unwrap();
+    let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guide.c");
+    std::fs::write(&source, program).unwrap();
+    let source = source.display().to_string();
+    compile(&cc, &source, "guide", &["-std=c11", "-fsyntax-only"]);
+}
+
+#[test]
 fn shared_library_has_its_name_and_exports_the_header_only() {
     let test = "shared_library_has_its_name_and_exports_the_header_only";
     if find_program("readelf").is_none() {
