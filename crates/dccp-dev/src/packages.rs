@@ -58,6 +58,13 @@ pub const FOR_DIST: &[Package] = &[
     program("util-linux", "nsenter"),
 ];
 
+/// Needed to check the packages of the library for C. The compiler comes with `strip` and `readelf`.
+pub const FOR_LIBRARY: &[Package] = &[
+    program("gcc", "gcc"),
+    files("libc6-dev"),
+    program("pkg-config", "pkg-config"),
+];
+
 /// Needed by the attacks: network namespaces and a link of a given rate.
 pub const FOR_ATTACKS: &[Package] = &[program("iproute2", "ip")];
 
