@@ -342,6 +342,16 @@ typedef struct dccp_send_item {
   int64_t result;
 } dccp_send_item;
 
+// The argument of a function that supplies datagrams: a datagram may leave now.
+typedef struct dccp_source_request {
+  // The datagram's number in the report of its fate, if there is a datagram.
+  uint64_t id;
+  // The time, as of dccp_now_ns().
+  uint64_t now_ns;
+  // The size of the buffer, which is the most bytes that the datagram can hold.
+  size_t max_len;
+} dccp_source_request;
+
 // Properties of a received datagram. Set `size` to the size of the struct before the call.
 typedef struct dccp_recv_meta {
   // The size of this struct in bytes. The call sets it to the number of bytes written.
@@ -870,6 +880,26 @@ int64_t dccp_withdraw_tags(const struct dccp_socket *socket, uint64_t first, uin
 
 // Withdraws all datagrams in the send buffer. Returns their number, or a negative error.
 int64_t dccp_withdraw_all(const struct dccp_socket *socket);
+
+// Makes a function the source of datagrams: the library calls it when one may leave, so that no datagram is older than the
+// decision to send it. Datagrams of dccp_send() leave before. Returns 0 or a negative error.
+//
+// `supply` gets `user`, the request, and a buffer of `max_len` bytes. It writes a datagram and returns its length, or a
+// negative number if there is none. A length above `max_len` counts as none. It is called until it has none, and again after
+// dccp_data_ready(). NULL ends the supply.
+//
+// `supply` runs on the library's thread, which serves other sockets too: it must not wait, must not call functions of this
+// socket, and must return normally.
+//
+// `release` gets `user` once the library no longer needs it: when the connection ends, or another source replaces this one.
+// It runs on the library's thread or on that of the call, and NULL is permitted. After an error it is not called.
+int dccp_set_source(const struct dccp_socket *socket,
+                    int64_t (*supply)(void *user, const struct dccp_source_request *request, void *buffer),
+                    void (*release)(void *user),
+                    void *user);
+
+// Lets the library call the function of dccp_set_source() again after it had no datagram. Returns 0 or a negative error.
+int dccp_data_ready(const struct dccp_socket *socket);
 
 // Copies the next datagram into `buffer` of `size` bytes. A blocking socket waits for it. Returns the number of bytes
 // copied, which is 0 for an empty datagram, or a negative error. DCCP_ERR_CLOSED comes once the connection is over and all

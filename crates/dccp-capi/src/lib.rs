@@ -32,6 +32,8 @@ pub mod listener;
 
 pub mod send;
 
+pub mod source;
+
 pub mod receive;
 
 pub mod fates;

@@ -17,9 +17,11 @@ use crate::receive::*;
 use crate::safeudp::{CSafeUdp, dccp_send_code};
 use crate::send::*;
 use crate::socket::*;
+use crate::source::{CSourceRequest, dccp_data_ready, dccp_set_source};
 use crate::stats::{CCounters, CSnapshot, dccp_snapshot, dccp_state_name, dccp_stats};
-use core::ffi::{CStr, c_char, c_int};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::{null, null_mut};
+use core::sync::atomic::{AtomicU64, Ordering};
 use std::ffi::CString;
 
 const SECOND: u64 = 1_000_000;
@@ -505,6 +507,106 @@ fn waiting_datagrams_can_be_withdrawn() {
     assert!(unsafe { dccp_withdraw_all(pair.client) } >= 0);
     assert_eq!(unsafe { dccp_queued(pair.client) }, 0);
     assert_eq!(unsafe { dccp_flush(pair.client, SECOND) }, 0);
+}
+
+/// A source of `left` datagrams, and what the library did with it.
+struct Camera {
+    left: AtomicU64,
+    releases: AtomicU64,
+}
+
+unsafe extern "C" fn supply(
+    user: *mut c_void,
+    request: *const CSourceRequest,
+    buffer: *mut c_void,
+) -> i64 {
+    let camera = unsafe { &*user.cast::<Camera>() };
+    let request = unsafe { &*request };
+    assert!(request.max_len > 1000);
+    let left = camera.left.load(Ordering::Relaxed);
+    match left {
+        0 => -1,
+        // Longer than the buffer: no datagram.
+        99 => i64::MAX,
+        _ => {
+            camera.left.store(left - 1, Ordering::Relaxed);
+            unsafe { buffer.cast::<u8>().write(b'p') };
+            1
+        }
+    }
+}
+
+unsafe extern "C" fn release(user: *mut c_void) {
+    let camera = unsafe { &*user.cast::<Camera>() };
+    camera.releases.fetch_add(1, Ordering::Relaxed);
+}
+
+#[test]
+fn source_supplies_datagrams_and_is_released_once() {
+    let camera = Camera {
+        left: AtomicU64::new(3),
+        releases: AtomicU64::new(0),
+    };
+    let user = (&raw const camera).cast_mut().cast();
+    let pair = Pair::new(|_| {});
+    let set = |supply, release| unsafe { dccp_set_source(pair.client, supply, release, user) };
+    assert_eq!(set(Some(supply), Some(release)), 0);
+    let mut buffer = [0_u8; 10];
+    let room = buffer.as_mut_ptr().cast();
+    for _ in 0..3 {
+        assert_eq!(unsafe { dccp_recv(pair.server, room, 10) }, 1);
+    }
+    camera.left.store(99, Ordering::Relaxed);
+    assert_eq!(unsafe { dccp_data_ready(pair.client) }, 0);
+    assert_eq!(camera.releases.load(Ordering::Relaxed), 0);
+    assert_eq!(set(None, None), 0);
+    // If the source runs just then, the engine's thread releases it afterwards.
+    while camera.releases.load(Ordering::Relaxed) == 0 {
+        std::thread::yield_now();
+    }
+    assert_eq!(unsafe { dccp_close(pair.client) }, 0);
+    assert_eq!(buffer[0], b'p');
+    let closed = unsafe { dccp_recv(pair.server, room, 10) };
+    assert_eq!(closed, i64::from(DCCP_ERR_CLOSED));
+    assert_eq!(unsafe { dccp_data_ready(null()) }, DCCP_ERR_INVALID);
+    let none = unsafe { dccp_set_source(null(), Some(supply), Some(release), user) };
+    assert_eq!(none, DCCP_ERR_INVALID);
+    assert_eq!(camera.releases.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn threads_share_handles() {
+    const fn assert_shared<T: Send + Sync>() {}
+    const { assert_shared::<SocketHandle>() };
+    const { assert_shared::<ListenerHandle>() };
+    let pair = Pair::new(|_| {});
+    let client = unsafe { &*pair.client };
+    let server = unsafe { &*pair.server };
+    let receive = || {
+        let mut buffer = [0_u8; 10];
+        let room = buffer.as_mut_ptr().cast();
+        let mut count = 0;
+        while unsafe { dccp_recv(server, room, 10) } == 5 {
+            count += 1;
+        }
+        count
+    };
+    std::thread::scope(|scope| {
+        let receivers = [0; 2].map(|_| scope.spawn(receive));
+        let senders = [0; 2].map(|_| {
+            scope.spawn(|| {
+                for _ in 0..200 {
+                    assert!(send(client, b"frame", null()) >= 0);
+                }
+            })
+        });
+        for sender in senders {
+            sender.join().unwrap();
+        }
+        assert_eq!(unsafe { dccp_close(client) }, 0);
+        let received: u32 = receivers.map(|r| r.join().unwrap()).iter().sum();
+        assert_eq!(received, 400);
+    });
 }
 
 #[test]
