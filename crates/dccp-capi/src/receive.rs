@@ -133,7 +133,11 @@ pub unsafe extern "C" fn dccp_recvv(
         }
         let limit = items.len().min(DCCP_RECVV_MAX);
         let mut batch = handle.take_batch(limit);
-        let received = handle.socket.recv_batch(&mut batch);
+        if let Err(error) = handle.socket.recv_batch(&mut batch) {
+            // The batch still has the datagrams of an earlier call.
+            handle.keep_batch(limit, batch);
+            return Err(error.into());
+        }
         for (item, datagram) in items.iter_mut().zip(&batch) {
             // SAFETY: the program passes `buffer_size` bytes.
             let buffer = unsafe { memory::buffer(item.buffer, item.buffer_size, "buffer") }?;
@@ -142,7 +146,8 @@ pub unsafe extern "C" fn dccp_recvv(
             item.meta = CRecvMeta::of(data.len(), buffer.len(), &datagram.meta());
             buffer[..item.len].copy_from_slice(&data[..item.len]);
         }
+        let received = batch.len();
         handle.keep_batch(limit, batch);
-        Ok(crate::text::count(received?))
+        Ok(crate::text::count(received))
     })
 }

@@ -404,6 +404,24 @@ fn descriptor_is_readable_while_a_datagram_waits() {
 }
 
 #[test]
+fn failed_recvv_leaves_the_items_as_they_are() {
+    let pair = Pair::new(|_| {});
+    assert_eq!(send(pair.client, b"first", null()), 0);
+    let mut room = [b'.'; 10];
+    let mut item = unsafe { core::mem::zeroed::<CRecvItem>() };
+    item.buffer = room.as_mut_ptr().cast();
+    item.buffer_size = room.len();
+    assert_eq!(unsafe { dccp_recvv(pair.server, &raw mut item, 1) }, 1);
+    assert_eq!((item.len, &room[..6]), (5, b"first.".as_slice()));
+    room.fill(b'.');
+    item.len = 77;
+    assert_eq!(unsafe { dccp_set_nonblocking(pair.server, true) }, 0);
+    let again = unsafe { dccp_recvv(pair.server, &raw mut item, 1) };
+    assert_eq!(again, i64::from(DCCP_ERR_AGAIN));
+    assert_eq!((item.len, room), (77, [b'.'; 10]));
+}
+
+#[test]
 fn abort_is_an_event_with_its_code() {
     let pair = Pair::new(|_| {});
     let mut reason = [0; 200];
