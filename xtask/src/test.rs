@@ -23,9 +23,11 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<bool> {
     packages::install(packages::FOR_TESTS)?;
-    packages::install_cargo_tool("cbindgen", CBINDGEN)?;
+    // The tests that need these two report it.
+    if let Err(error) = packages::install_cargo_tool("cbindgen", CBINDGEN) {
+        println!("cbindgen is missing: {error:#}");
+    }
     if let Err(error) = python::BROWSER.install() {
-        // The test that needs them reports it.
         println!("Python packages for the browser are missing: {error:#}");
     }
     build()?;
