@@ -1,4 +1,4 @@
-//! `cargo xtask dist`: packages of a program with a static binary, for Linux on x86-64.
+//! `cargo xtask dist`: packages of a program with a static binary, or of the library for C, for Linux on x86-64.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use dccp_dev::shell::{self, command, command_line};
 
 mod check;
 mod debian;
+mod library;
 
 /// The C library of this target is linked into the binary.
 const TARGET: &str = "x86_64-unknown-linux-musl";
@@ -19,12 +20,21 @@ const SUMS: &str = "SHA256SUMS";
 
 const PAGES: &str = "usr/share/man/man1";
 
-/// A program that is packaged.
+/// The choices of the command line.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Program {
+enum Product {
     /// The measuring program
     Dccpmon,
     /// The bridge for programs that speak UDP
+    DccpBridge,
+    /// The library for C and C++
+    DccpCapi,
+}
+
+/// A program that is packaged.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Program {
+    Dccpmon,
     DccpBridge,
 }
 
@@ -116,13 +126,13 @@ impl Program {
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The program that is packaged
+    /// The program or library that is packaged
     #[arg(value_enum, default_value = "dccpmon")]
-    program: Program,
+    product: Product,
     /// Build without optimisation, to test the packages
     #[arg(long)]
     quick: bool,
-    /// Install the package below an empty folder, use it there, remove it; run lintian (needs root)
+    /// Install the package below an empty folder, use it there, remove it; run lintian (needs root for programs)
     #[arg(long)]
     check: bool,
 }
@@ -135,15 +145,19 @@ struct Packages {
 
 /// Builds the packages. Returns whether the checks succeeded.
 pub(crate) fn run(args: &Args) -> Result<bool> {
-    let program = args.program;
+    let program = match args.product {
+        Product::Dccpmon => Program::Dccpmon,
+        Product::DccpBridge => Program::DccpBridge,
+        Product::DccpCapi => return library::run(args.quick, args.check),
+    };
     let binary = build(program, args.quick)?;
     let root = stage(program, &binary)?;
     let pages = files_of(&root.join(PAGES))?;
     let packages = Packages {
         archive: archive(program, &root)?,
-        debian: debian::package(program, &root)?,
+        debian: debian::program(program, &root)?,
     };
-    let sums = checksums(&packages)?;
+    let sums = checksums(&[&packages.debian, &packages.archive])?;
     if args.check {
         packages::install(packages::FOR_DIST)?;
         check::sums()?;
@@ -177,14 +191,20 @@ fn build(program: Program, is_quick: bool) -> Result<PathBuf> {
         cargo.args(["--config", &format!("profile.{profile}.{setting}")]);
     }
     shell::run(&mut cargo)?;
+    let target = target_folder()?;
+    let profile = if is_quick { "debug" } else { "release" };
+    Ok([&target, TARGET, profile, program.name()].iter().collect())
+}
+
+/// The folder where cargo puts what it builds.
+fn target_folder() -> Result<String> {
     let metadata = shell::output(&mut command_line(
         "cargo metadata --locked --no-deps --format-version 1",
     ))?;
     let metadata: serde_json::Value = serde_json::from_str(&metadata)?;
     let target = metadata["target_directory"].as_str();
     let target = target.context("cargo metadata: target_directory is missing")?;
-    let profile = if is_quick { "debug" } else { "release" };
-    Ok([target, TARGET, profile, program.name()].iter().collect())
+    Ok(target.into())
 }
 
 /// Lays out the files as on a host. Returns the folder that stands for its root.
@@ -259,10 +279,9 @@ fn archive(program: Program, root: &Path) -> Result<PathBuf> {
 }
 
 /// Writes the checksums and returns them.
-fn checksums(packages: &Packages) -> Result<String> {
+fn checksums(packages: &[&PathBuf]) -> Result<String> {
     let mut sha256sum = command(&["sha256sum"]);
     sha256sum.current_dir(FOLDER);
-    let packages = [&packages.debian, &packages.archive];
     sha256sum.args(packages.iter().filter_map(|package| package.file_name()));
     let sums = shell::output(&mut sha256sum)?;
     fs::write(Path::new(FOLDER).join(SUMS), &sums)?;

@@ -11,6 +11,9 @@ use dccp_dev::{Tally, packages, python};
 use crate::libtest::Reader;
 use crate::{testbed, wheel};
 
+/// Writes the header of `dccp-capi`. A test compares it.
+const CBINDGEN: &str = "0.29.4";
+
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// A test that lacks a prerequisite is no failure
@@ -20,8 +23,11 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<bool> {
     packages::install(packages::FOR_TESTS)?;
+    // The tests that need these two report it.
+    if let Err(error) = packages::install_cargo_tool("cbindgen", CBINDGEN) {
+        println!("cbindgen is missing: {error:#}");
+    }
     if let Err(error) = python::BROWSER.install() {
-        // The test that needs them reports it.
         println!("Python packages for the browser are missing: {error:#}");
     }
     build()?;

@@ -3,6 +3,8 @@
 //! It depends on no other crate of the project, so that `cargo xtask tidy` compiles no protocol.
 
 pub mod instructions;
+#[cfg(unix)]
+pub mod libdccp;
 pub mod openmetrics;
 pub mod packages;
 pub mod python;

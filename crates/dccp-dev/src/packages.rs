@@ -24,10 +24,12 @@ const fn files(name: &'static str) -> Package {
     }
 }
 
-/// Needed by the tests: capture reader, namespaces, failing system calls, a browser, the guest with the Linux kernel's DCCP.
+/// Needed by the tests: compilers, capture reader, namespaces, failing system calls, a browser, the guest with the Linux kernel's DCCP.
 pub const FOR_TESTS: &[Package] = &[
     program("gcc", "gcc"),
+    program("g++", "g++"),
     files("libc6-dev"),
+    program("valgrind", "valgrind"),
     program("iproute2", "ip"),
     program("ethtool", "ethtool"),
     program("tcpdump", "tcpdump"),
@@ -54,6 +56,13 @@ pub const FOR_DIST: &[Package] = &[
     program("busybox-static", "busybox"),
     program("iproute2", "ip"),
     program("util-linux", "nsenter"),
+];
+
+/// Needed to check the packages of the library for C. The compiler comes with `strip` and `readelf`.
+pub const FOR_LIBRARY: &[Package] = &[
+    program("gcc", "gcc"),
+    files("libc6-dev"),
+    program("pkg-config", "pkg-config"),
 ];
 
 /// Needed by the attacks: network namespaces and a link of a given rate.

@@ -99,7 +99,15 @@ impl Background {
     ///
     /// # Errors
     /// It cannot be started, or ends before that line.
-    pub fn start(mut command: Command, ready: &str) -> Result<Self> {
+    pub fn start(command: Command, ready: &str) -> Result<Self> {
+        Self::start_with_line(command, ready).map(|(background, _)| background)
+    }
+
+    /// As [`start`](Self::start), and returns the rest of the line after `ready`.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_with_line(mut command: Command, ready: &str) -> Result<(Self, String)> {
         let name = line(&command);
         let command = command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().with_context(|| name.clone())?;
@@ -113,7 +121,8 @@ impl Background {
                 bail!("{name} ended before it was ready");
             }
         }
-        Ok(background)
+        let rest = line.split_once(ready).map_or("", |(_, rest)| rest);
+        Ok((background, rest.trim().into()))
     }
 
     /// Its process.
@@ -149,6 +158,21 @@ impl Background {
     pub fn rest(&mut self) -> Result<String> {
         let mut rest = String::new();
         self.stdout.read_to_string(&mut rest)?;
+        Ok(rest)
+    }
+}
+
+impl Background {
+    /// Waits until it ends by itself. Returns the rest of its output.
+    ///
+    /// # Errors
+    /// It fails, or its output cannot be read.
+    pub fn finish(mut self) -> Result<String> {
+        let rest = self.rest()?;
+        let status = self.child.wait()?;
+        if !status.success() {
+            bail!("the program ended with {status}: {rest}");
+        }
         Ok(rest)
     }
 }

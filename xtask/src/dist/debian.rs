@@ -13,7 +13,40 @@ const ARCHITECTURE: &str = "amd64";
 const MAINTAINER: &str = "usrdccp maintainers <usrdccp@users.noreply.github.com>";
 const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 
-/// Complaints of lintian that do not apply, each with its reason.
+/// A Debian package: what its control files say.
+pub(super) struct Package<'a> {
+    pub(super) name: &'a str,
+    /// The crate that the files are built from, and cargo's target.
+    pub(super) built_from: (&'a str, &'a str),
+    /// Libraries in the files that are no crates.
+    pub(super) contains: &'a str,
+    pub(super) section: &'a str,
+    /// Fields of the control file about other packages.
+    pub(super) relations: String,
+    /// The description in Debian's form.
+    pub(super) text: &'a str,
+    /// Complaints of lintian that do not apply, each with its reason.
+    pub(super) overrides: String,
+    /// Further control files: name, mode, content.
+    pub(super) control: Vec<(&'static str, &'static str, String)>,
+}
+
+/// The package of a program.
+pub(super) fn program(program: Program, root: &Path) -> Result<PathBuf> {
+    let package = Package {
+        name: program.name(),
+        built_from: (program.name(), TARGET),
+        contains: "the standard library of Rust (MIT or Apache-2.0) and the C\n library musl (MIT)",
+        section: "net",
+        relations: String::new(),
+        text: text(program),
+        overrides: overrides(program),
+        control: vec![("prerm", "755", prerm(program))],
+    };
+    package.build(root)
+}
+
+/// Complaints of lintian about a program.
 fn overrides(program: Program) -> String {
     let (name, binary) = (program.name(), program.binary());
     format!(
@@ -66,54 +99,92 @@ carries UDP between two hosts over DCCP
     }
 }
 
-/// Builds the package from the files below `root`.
-pub(super) fn package(program: Program, root: &Path) -> Result<PathBuf> {
-    let name = program.name();
-    let documents = root.join(format!("usr/share/doc/{name}"));
-    write(&documents.join("copyright"), &copyright(program)?)?;
-    let changelog = documents.join("changelog");
-    write(&changelog, &changes(program))?;
-    compress(&[changelog])?;
-    let lintian = root.join(format!("usr/share/lintian/overrides/{name}"));
-    write(&lintian, &overrides(program))?;
-    set_modes(root)?;
+impl Package<'_> {
+    /// Builds the package from the files below `root`.
+    pub(super) fn build(&self, root: &Path) -> Result<PathBuf> {
+        let name = self.name;
+        let documents = root.join(format!("usr/share/doc/{name}"));
+        write(&documents.join("copyright"), &self.copyright()?)?;
+        let changelog = documents.join("changelog");
+        write(&changelog, &changes(name))?;
+        compress(&[changelog])?;
+        let lintian = root.join(format!("usr/share/lintian/overrides/{name}"));
+        write(&lintian, &self.overrides)?;
+        set_modes(root)?;
 
-    let control = root.join("DEBIAN");
-    write(&control.join("control"), &description(program, root)?)?;
-    write(&control.join("md5sums"), &md5sums(root)?)?;
-    let script = Path::new(FOLDER).join("prerm");
-    write(&script, &prerm(program))?;
-    install(&script, &control.join("prerm"), "755")?;
-    fs::remove_file(script)?;
-    let package = Path::new(FOLDER).join(format!("{name}_{VERSION}_{ARCHITECTURE}.deb"));
-    let mut dpkg_deb = command_line("dpkg-deb --root-owner-group --build");
-    // The same sources make the same package.
-    dpkg_deb.env("SOURCE_DATE_EPOCH", time_of_commit("%ct"));
-    shell::output(dpkg_deb.arg(root).arg(&package))?;
-    fs::remove_dir_all(control)?;
-    Ok(package)
-}
+        let control = root.join("DEBIAN");
+        write(&control.join("control"), &self.description(root)?)?;
+        write(&control.join("md5sums"), &md5sums(root)?)?;
+        for (file, mode, content) in &self.control {
+            let written = Path::new(FOLDER).join(file);
+            write(&written, content)?;
+            install(&written, &control.join(file), mode)?;
+            fs::remove_file(written)?;
+        }
+        let package = Path::new(FOLDER).join(format!("{name}_{VERSION}_{ARCHITECTURE}.deb"));
+        let mut dpkg_deb = command_line("dpkg-deb --root-owner-group --build");
+        // The same sources make the same package.
+        dpkg_deb.env("SOURCE_DATE_EPOCH", time_of_commit("%ct"));
+        shell::output(dpkg_deb.arg(root).arg(&package))?;
+        fs::remove_dir_all(control)?;
+        Ok(package)
+    }
 
-fn description(program: Program, root: &Path) -> Result<String> {
-    let kib: u64 = shell::output(command(&["du", "-sk"]).arg(root))?
-        .split_whitespace()
-        .next()
-        .context("du: no number")?
-        .parse()?;
-    Ok(format!(
-        "Package: {name}
+    fn description(&self, root: &Path) -> Result<String> {
+        let kib: u64 = shell::output(command(&["du", "-sk"]).arg(root))?
+            .split_whitespace()
+            .next()
+            .context("du: no number")?
+            .parse()?;
+        Ok(format!(
+            "Package: {name}
 Version: {VERSION}
 Architecture: {ARCHITECTURE}
 Maintainer: {MAINTAINER}
 Installed-Size: {kib}
-Section: net
+{relations}Section: {section}
 Priority: optional
 Homepage: {REPOSITORY}
 Description: {text}
 ",
-        name = program.name(),
-        text = text(program),
-    ))
+            name = self.name,
+            relations = self.relations,
+            section = self.section,
+            text = self.text,
+        ))
+    }
+
+    /// The copyright file in Debian's format 1.0: our licences, and those of the crates in the files.
+    fn copyright(&self) -> Result<String> {
+        let mit = fs::read_to_string("LICENSE-MIT")?;
+        let (title, text) = mit.split_once("\n\nPermission").context("LICENSE-MIT")?;
+        let holders = title.lines().last().context("LICENSE-MIT")?;
+        let holders = holders.trim_start_matches("Copyright (c) ");
+        let text = indented(&format!("Permission{text}"));
+        let crates = indented(&crates(self.built_from)?);
+        Ok(format!(
+            "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+Upstream-Name: usrdccp
+Source: {REPOSITORY}
+Comment:
+ The files contain these crates, each under its own licence. The public
+ registry of Rust has their sources with the texts of their licences.
+ They also contain {contains}.
+ .
+{crates}
+Files: *
+Copyright: {holders}
+License: MIT or Apache-2.0
+
+License: MIT
+{text}
+License: Apache-2.0
+ On Debian systems the text of the Apache License 2.0 is in
+ /usr/share/common-licenses/Apache-2.0.
+",
+            contains = self.contains
+        ))
+    }
 }
 
 /// The sum of each file: `dpkg --verify` compares them.
@@ -133,50 +204,17 @@ fn time_of_commit(format: &str) -> String {
     time.trim().into()
 }
 
-fn changes(program: Program) -> String {
+fn changes(name: &str) -> String {
     format!(
-        "{} ({VERSION}) unstable; urgency=medium
+        "{name} ({VERSION}) unstable; urgency=medium
 
   * Package of the project, whose changelog lists the changes:
     {REPOSITORY}/blob/main/CHANGELOG.md
 
  -- {MAINTAINER}  {}
 ",
-        program.name(),
         time_of_commit("%cD")
     )
-}
-
-/// The copyright file in Debian's format 1.0: our licences, and those of the crates in the binary.
-fn copyright(program: Program) -> Result<String> {
-    let mit = fs::read_to_string("LICENSE-MIT")?;
-    let (title, text) = mit.split_once("\n\nPermission").context("LICENSE-MIT")?;
-    let holders = title.lines().last().context("LICENSE-MIT")?;
-    let holders = holders.trim_start_matches("Copyright (c) ");
-    let text = indented(&format!("Permission{text}"));
-    let crates = indented(&crates(program)?);
-    Ok(format!(
-        "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
-Upstream-Name: usrdccp
-Source: {REPOSITORY}
-Comment:
- The program contains these crates, each under its own licence. The public
- registry of Rust has their sources with the texts of their licences.
- It also contains the standard library of Rust (MIT or Apache-2.0) and the C
- library musl (MIT).
- .
-{crates}
-Files: *
-Copyright: {holders}
-License: MIT or Apache-2.0
-
-License: MIT
-{text}
-License: Apache-2.0
- On Debian systems the text of the Apache License 2.0 is in
- /usr/share/common-licenses/Apache-2.0.
-"
-    ))
 }
 
 /// Lines of a field: each begins with a blank, and empty ones have a dot.
@@ -188,10 +226,10 @@ fn indented(text: &str) -> String {
     lines.collect()
 }
 
-/// Name, version and licence of each crate that is linked into the binary, without our own.
-fn crates(program: Program) -> Result<String> {
+/// Name, version and licence of each crate that is linked into the files, without our own.
+fn crates((name, target): (&str, &str)) -> Result<String> {
     let mut tree = command_line("cargo tree --locked -e normal,no-proc-macro --prefix none");
-    tree.args(["-p", program.name(), "--target", TARGET]);
+    tree.args(["-p", name, "--target", target]);
     tree.args(["--format", "{p}: {l}"]);
     let tree = shell::output(&mut tree)?;
     let others = tree.lines().filter(|line| !line.contains(" (/"));

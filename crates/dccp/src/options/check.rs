@@ -14,6 +14,19 @@ use dccp_proto::config::bounds;
 use dccp_proto::wire::ServiceCode;
 
 impl Options {
+    /// Checks the values so far, as a listener would. Connecting and binding check them again, together with the addresses.
+    ///
+    /// ```
+    /// let error = dccp::Options::new().mtu(20).check().unwrap_err();
+    /// assert_eq!(error.to_string(), "option mtu: must be from 296 to 65535 bytes");
+    /// ```
+    ///
+    /// # Errors
+    /// An option has a value that is not allowed, or that does not go with another option.
+    pub fn check(&self) -> Result<(), OptionError> {
+        self.checked_config(bounds::SERVICE_CODES).map(drop)
+    }
+
     /// Options of bytes, rates and silence: name, whether the value is allowed, constraint.
     fn time_rules(&self) -> [(&'static str, bool, &'static str); 7] {
         let c = &self.config;

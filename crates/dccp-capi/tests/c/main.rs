@@ -1,0 +1,10 @@
+//! The library as C programs see it.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+
+mod compile;
+mod cplusplus;
+mod header;
+mod manual;
+mod parse;
+mod programs;
