@@ -86,7 +86,7 @@ pub(crate) struct Sender {
     /// When the grace of an advisory ends.
     deadline: Option<Instant>,
     notices: VecDeque<SendCode>,
-    /// Drop Code 0 is told again after this.
+    /// The next notice of Drop Code 0 comes after this.
     blocked_until: Option<Instant>,
     reset: Option<u8>,
     is_declaration_due: bool,
