@@ -509,11 +509,12 @@ impl HcSender for Sender {
         let limit = self.limit(now).filter(|_| self.size > 0.0);
         Some(match (self.machine.state(), limit) {
             (State::PeerGone, _) => SendCode::NotListening,
+            // The start-up may drop datagrams meanwhile; that is no enforcement.
+            (State::Advisory, _) => self.congestion(now),
             (_, Some(limit)) if self.was_dropped => SendCode::Dropped {
                 bits_per_s: bits_per_s(limit.rate),
                 dropped: self.dropped,
             },
-            (State::Advisory, _) => self.congestion(now),
             (_, Some(limit)) => SendCode::Limited {
                 bits_per_s: bits_per_s(limit.rate),
             },
