@@ -117,9 +117,10 @@ fn live_run_resembles_the_simulator() {
         &|s| number(&s["links"][2]["utilisation"]),
         0.2,
     );
+    // The shortest one depends on the first moments, before the queue fills.
     near(
-        "shortest ping",
-        &|s| number(&s["flows"][3]["rtt_ping_ns"]["min"]),
+        "median ping",
+        &|s| number(&s["flows"][3]["rtt_ping_ns"]["p50"]),
         0.2,
     );
     for flow in 0..4 {
