@@ -47,14 +47,15 @@ impl Link {
         Ok(Self::new(socket, registry, token)?)
     }
 
-    /// Whether CCID 248 limits the connection only because it has just begun.
+    /// Whether CCID 248 limits the connection only because it has just begun. In EVAL there is no cap, but the start-up can go on.
     pub(crate) fn is_starting(&self, code: Option<SendCode>) -> bool {
         let is_limited = matches!(
             code,
             Some(SendCode::Limited { .. } | SendCode::Dropped { .. })
         );
         let snapshot = || self.socket.snapshot();
-        is_limited && snapshot().is_ok_and(|s| s.tx.phase == Some("start_up"))
+        let is_start = |phase| matches!(phase, Some("start_up" | "eval"));
+        is_limited && snapshot().is_ok_and(|s| is_start(s.tx.phase))
     }
 
     /// Closes the connection in the background: datagrams that wait still leave.
