@@ -225,8 +225,8 @@ impl Machine {
     }
 
     /// Whether the network has been clean for a breaker window. Old loss says nothing about it then.
-    pub(crate) const fn is_calm(&self, scales: &TimeScales) -> bool {
-        self.calm.as_nanos() >= scales.hold.as_nanos()
+    pub(crate) fn is_calm(&self, scales: &TimeScales) -> bool {
+        self.calm >= scales.hold
     }
 
     /// Ends an interval of this length without packets and without reports. Only a hold goes on.
