@@ -6,6 +6,9 @@
     reason = "each pointer is null, or belongs to a variable of the test"
 )]
 
+mod errors;
+mod options;
+
 use crate::address::{DCCP_ADDRESS_SIZE, dccp_address_from_sockaddr, dccp_address_to_sockaddr};
 use crate::errors::*;
 use crate::events::{CEvent, DCCP_CLOSED_ABORTED, DCCP_EVENT_CLOSED, dccp_poll_event};
@@ -142,89 +145,6 @@ fn null_results_and_texts_give_errors() {
     let connected = unsafe { dccp_connect(c"127.0.0.1".as_ptr(), null(), &raw mut socket) };
     assert_eq!(connected, DCCP_ERR_ADDRESS);
     assert!(text(dccp_next_step()).contains("UDP-PORT/DCCP-PORT"));
-}
-
-#[test]
-fn bad_option_is_refused_and_changes_nothing() {
-    let options = dccp_options_new();
-    let of = |status: c_int| (status, detail());
-    let refused = |problem: &str| (DCCP_ERR_OPTION, format!("option {problem}"));
-    assert_eq!(
-        of(unsafe { dccp_options_mtu(options, 20) }),
-        refused("mtu: must be from 296 to 65535 bytes")
-    );
-    assert_eq!(
-        of(unsafe { dccp_options_ccid(options, 77) }),
-        refused("send_ccids: 77: must be one of 2, 3, 4, 248")
-    );
-    let (status, problem) = of(unsafe { dccp_options_law(options, c"renoo".as_ptr()) });
-    assert_eq!(status, DCCP_ERR_OPTION);
-    assert!(problem.starts_with("option law: renoo: must be one of reno, "));
-    assert_eq!(
-        of(unsafe { dccp_options_encapsulation(options, 2) }),
-        refused("encapsulation: 2: must be one of DCCP_ENCAPSULATION_…")
-    );
-    assert_eq!(
-        of(unsafe { dccp_options_bind(options, c"eth0".as_ptr()) }).0,
-        DCCP_ERR_OPTION
-    );
-    assert_eq!(
-        of(unsafe { dccp_options_when_full(options, 9) }).0,
-        DCCP_ERR_INVALID
-    );
-    // The law came first: without CCID 2 it has no use.
-    assert_eq!(unsafe { dccp_options_law(options, c"cubic".as_ptr()) }, 0);
-    assert_eq!(unsafe { dccp_options_ccid(options, 3) }, DCCP_ERR_OPTION);
-    let mut listener = null_mut();
-    let any = c"127.0.0.1:0/0".as_ptr();
-    assert_eq!(unsafe { dccp_listen(any, options, &raw mut listener) }, 0);
-    unsafe { dccp_listener_free(listener) };
-    unsafe { dccp_options_free(options) };
-    assert_eq!(
-        unsafe { dccp_options_ecn(null_mut(), true) },
-        DCCP_ERR_INVALID
-    );
-}
-
-#[test]
-fn every_option_takes_a_usual_value() {
-    let o = dccp_options_new();
-    let ccids = [2_u8, 3];
-    let results = [
-        unsafe { dccp_options_send_ccids(o, ccids.as_ptr(), 2) },
-        unsafe { dccp_options_recv_ccids(o, ccids.as_ptr(), 2) },
-        unsafe { dccp_options_service_code(o, 0x5649_4445) },
-        unsafe { dccp_options_encapsulation(o, DCCP_ENCAPSULATION_UDP) },
-        unsafe { dccp_options_bind(o, c"127.0.0.1:0".as_ptr()) },
-        unsafe { dccp_options_nonblocking(o, false) },
-        unsafe { dccp_options_send_buffer(o, 32) },
-        unsafe { dccp_options_send_buffer_bytes(o, 100_000) },
-        unsafe { dccp_options_recv_buffer(o, 64) },
-        unsafe { dccp_options_recv_buffer_bytes(o, 1 << 20) },
-        unsafe { dccp_options_fate_buffer(o, 100) },
-        unsafe { dccp_options_when_full(o, DCCP_WHEN_FULL_DROP_OLDEST) },
-        unsafe { dccp_options_lifetime(o, DCCP_FOREVER) },
-        unsafe { dccp_options_send_timeout(o, DCCP_FOREVER) },
-        unsafe { dccp_options_recv_timeout(o, 5 * SECOND) },
-        unsafe { dccp_options_connect_timeout(o, 5 * SECOND) },
-        unsafe { dccp_options_linger(o, 5 * SECOND) },
-        unsafe { dccp_options_keepalive(o, 20 * SECOND) },
-        unsafe { dccp_options_dead_after(o, DCCP_FOREVER) },
-        unsafe { dccp_options_idle_timeout(o, 60 * SECOND) },
-        unsafe { dccp_options_backlog(o, 10) },
-        unsafe { dccp_options_connections_per_source(o, 10) },
-        unsafe { dccp_options_ecn(o, false) },
-        unsafe { dccp_options_pacing(o, false) },
-        unsafe { dccp_options_rate_hints(o, true) },
-        unsafe { dccp_options_data_checksum(o, true) },
-        unsafe { dccp_options_checksum_coverage(o, 1) },
-        unsafe { dccp_options_mtu(o, 1400) },
-        unsafe { dccp_options_max_rate(o, u64::MAX) },
-        unsafe { dccp_options_safe_udp(o, DCCP_SAFE_UDP_SHARED, 1_000_000, 1000) },
-        unsafe { dccp_options_law(o, c"ledbat".as_ptr()) },
-    ];
-    assert_eq!(results, [0; 31]);
-    unsafe { dccp_options_free(o) };
 }
 
 #[test]
@@ -639,50 +559,4 @@ fn only_ccid_248_has_a_send_code() {
     assert_eq!(unsafe { dccp_flush(pair.client, SECOND) }, 0);
     assert_eq!(unsafe { dccp_send_code(pair.client, &raw mut report) }, 1);
     assert_eq!(report.is_sent, 1);
-}
-
-#[test]
-fn refused_connection_names_its_error() {
-    let pair = Pair::new(|_| {});
-    let mut address = [0; DCCP_ADDRESS_SIZE];
-    let room = address.as_mut_ptr();
-    assert!(unsafe { dccp_peer_address(pair.client, room, DCCP_ADDRESS_SIZE) } > 0);
-    let own = text(room);
-    let (place, port) = own.split_once('/').unwrap();
-    let other = port.parse::<u16>().unwrap() ^ 1;
-    let other = CString::new(format!("{place}/{other}")).unwrap();
-    let mut socket = null_mut();
-    let connected = unsafe { dccp_connect(other.as_ptr(), null(), &raw mut socket) };
-    assert_eq!(connected, DCCP_ERR_REFUSED);
-    assert_eq!(dccp_last_fault(), DCCP_FAULT_PEER);
-    assert!(text(dccp_next_step()).starts_with("start the program"));
-}
-
-#[test]
-fn errors_have_texts_and_belong_to_their_thread() {
-    for (number, (error, own)) in (1..).zip(TEXTS) {
-        assert_eq!(error, -10_000 - number);
-        assert_eq!(text(dccp_strerror(error)), own.to_str().unwrap());
-    }
-    assert_eq!(text(dccp_strerror(0)), "no error");
-    assert_eq!(text(dccp_strerror(-1)), "unknown error");
-    assert_eq!(unsafe { dccp_close(null()) }, DCCP_ERR_INVALID);
-    let other = std::thread::spawn(|| (detail(), text(dccp_next_step()))).join();
-    assert_eq!(other.unwrap(), (String::new(), String::new()));
-    assert_ne!(detail(), "");
-}
-
-#[test]
-fn panic_becomes_an_error() {
-    let defect = || -> Result<c_int, crate::failure::Failure> { panic!("this panic is a test") };
-    assert_eq!(crate::failure::value(defect), DCCP_ERR_INTERNAL);
-    assert_eq!(detail(), "a defect of the library ended the call");
-}
-
-#[test]
-fn version_is_that_of_the_package() {
-    assert_eq!(
-        text(crate::version::dccp_version()),
-        env!("CARGO_PKG_VERSION")
-    );
 }

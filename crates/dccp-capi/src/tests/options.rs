@@ -1,0 +1,86 @@
+//! Setters of options.
+
+use super::*;
+
+#[test]
+fn bad_option_is_refused_and_changes_nothing() {
+    let options = dccp_options_new();
+    let of = |status: c_int| (status, detail());
+    let refused = |problem: &str| (DCCP_ERR_OPTION, format!("option {problem}"));
+    assert_eq!(
+        of(unsafe { dccp_options_mtu(options, 20) }),
+        refused("mtu: must be from 296 to 65535 bytes")
+    );
+    assert_eq!(
+        of(unsafe { dccp_options_ccid(options, 77) }),
+        refused("send_ccids: 77: must be one of 2, 3, 4, 248")
+    );
+    let (status, problem) = of(unsafe { dccp_options_law(options, c"renoo".as_ptr()) });
+    assert_eq!(status, DCCP_ERR_OPTION);
+    assert!(problem.starts_with("option law: renoo: must be one of reno, "));
+    assert_eq!(
+        of(unsafe { dccp_options_encapsulation(options, 2) }),
+        refused("encapsulation: 2: must be one of DCCP_ENCAPSULATION_…")
+    );
+    assert_eq!(
+        of(unsafe { dccp_options_bind(options, c"eth0".as_ptr()) }).0,
+        DCCP_ERR_OPTION
+    );
+    assert_eq!(
+        of(unsafe { dccp_options_when_full(options, 9) }).0,
+        DCCP_ERR_INVALID
+    );
+    // The law came first: without CCID 2 it has no use.
+    assert_eq!(unsafe { dccp_options_law(options, c"cubic".as_ptr()) }, 0);
+    assert_eq!(unsafe { dccp_options_ccid(options, 3) }, DCCP_ERR_OPTION);
+    let mut listener = null_mut();
+    let any = c"127.0.0.1:0/0".as_ptr();
+    assert_eq!(unsafe { dccp_listen(any, options, &raw mut listener) }, 0);
+    unsafe { dccp_listener_free(listener) };
+    unsafe { dccp_options_free(options) };
+    assert_eq!(
+        unsafe { dccp_options_ecn(null_mut(), true) },
+        DCCP_ERR_INVALID
+    );
+}
+
+#[test]
+fn every_option_takes_a_usual_value() {
+    let o = dccp_options_new();
+    let ccids = [2_u8, 3];
+    let results = [
+        unsafe { dccp_options_send_ccids(o, ccids.as_ptr(), 2) },
+        unsafe { dccp_options_recv_ccids(o, ccids.as_ptr(), 2) },
+        unsafe { dccp_options_service_code(o, 0x5649_4445) },
+        unsafe { dccp_options_encapsulation(o, DCCP_ENCAPSULATION_UDP) },
+        unsafe { dccp_options_bind(o, c"127.0.0.1:0".as_ptr()) },
+        unsafe { dccp_options_nonblocking(o, false) },
+        unsafe { dccp_options_send_buffer(o, 32) },
+        unsafe { dccp_options_send_buffer_bytes(o, 100_000) },
+        unsafe { dccp_options_recv_buffer(o, 64) },
+        unsafe { dccp_options_recv_buffer_bytes(o, 1 << 20) },
+        unsafe { dccp_options_fate_buffer(o, 100) },
+        unsafe { dccp_options_when_full(o, DCCP_WHEN_FULL_DROP_OLDEST) },
+        unsafe { dccp_options_lifetime(o, DCCP_FOREVER) },
+        unsafe { dccp_options_send_timeout(o, DCCP_FOREVER) },
+        unsafe { dccp_options_recv_timeout(o, 5 * SECOND) },
+        unsafe { dccp_options_connect_timeout(o, 5 * SECOND) },
+        unsafe { dccp_options_linger(o, 5 * SECOND) },
+        unsafe { dccp_options_keepalive(o, 20 * SECOND) },
+        unsafe { dccp_options_dead_after(o, DCCP_FOREVER) },
+        unsafe { dccp_options_idle_timeout(o, 60 * SECOND) },
+        unsafe { dccp_options_backlog(o, 10) },
+        unsafe { dccp_options_connections_per_source(o, 10) },
+        unsafe { dccp_options_ecn(o, false) },
+        unsafe { dccp_options_pacing(o, false) },
+        unsafe { dccp_options_rate_hints(o, true) },
+        unsafe { dccp_options_data_checksum(o, true) },
+        unsafe { dccp_options_checksum_coverage(o, 1) },
+        unsafe { dccp_options_mtu(o, 1400) },
+        unsafe { dccp_options_max_rate(o, u64::MAX) },
+        unsafe { dccp_options_safe_udp(o, DCCP_SAFE_UDP_SHARED, 1_000_000, 1000) },
+        unsafe { dccp_options_law(o, c"ledbat".as_ptr()) },
+    ];
+    assert_eq!(results, [0; 31]);
+    unsafe { dccp_options_free(o) };
+}
