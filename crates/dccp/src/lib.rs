@@ -142,6 +142,8 @@ pub use dccp_proto::conn::{ConnSnapshot, State as ConnState};
 #[doc(inline)]
 pub use dccp_proto::queue::{Delivery, Fate, FateCounts, WhenFull};
 #[doc(inline)]
+pub use dccp_proto::rate_cap::RateCap;
+#[doc(inline)]
 pub use dccp_proto::wire::{Ecn, ResetCode, ServiceCode};
 #[doc(inline)]
 pub use dccp_proto::{CloseReason, Event, Instant, Rate, RateHint, Seq};

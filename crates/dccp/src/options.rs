@@ -11,6 +11,7 @@ use dccp_proto::cc::Ccid;
 use dccp_proto::cc::law::LawConfig;
 use dccp_proto::cc::safeudp::SafeUdpConfig;
 use dccp_proto::queue::WhenFull;
+use dccp_proto::rate_cap::RateCap;
 use dccp_proto::wire::ServiceCode;
 use std::io;
 
@@ -242,6 +243,22 @@ impl Options {
     /// events, and one that hides them would get any rate. Lift the bound for peers that you trust on fast paths.
     pub fn max_rate(mut self, bits_per_s: Option<u64>) -> Self {
         self.config.max_rate = bits_per_s;
+        self
+    }
+
+    /// Adds a cap on the data that this end sends, beyond congestion control. All sockets with clones of it share it, those
+    /// of other engines too. Data beyond it waits in the send buffer.
+    ///
+    /// ```
+    /// use dccp::{Options, RateCap};
+    ///
+    /// // Both sockets together send at most 10 Mbit/s.
+    /// let cap = RateCap::new(10_000_000);
+    /// let (video, files) = (Options::new().rate_cap(&cap), Options::new().rate_cap(&cap));
+    /// # let _ = (video, files);
+    /// ```
+    pub fn rate_cap(mut self, cap: &RateCap) -> Self {
+        self.config.rate_caps.push(cap.clone());
         self
     }
 
