@@ -1,7 +1,7 @@
 //! The connections and listeners that a server lends now.
 
 use crate::request::RingCaller;
-use dccp::{DccpAddr, Instant, Listener, Socket, clock};
+use dccp::{DccpAddr, Instant, Listener, ServiceCode, Socket, clock};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -29,6 +29,8 @@ pub struct LentListener {
     pub caller: RingCaller,
     /// Where it listens.
     pub local: DccpAddr,
+    /// The Service Codes that it serves.
+    pub services: Vec<ServiceCode>,
     /// The server's side.
     pub listener: Arc<Listener>,
 }
@@ -79,6 +81,7 @@ impl Inventory {
         &self,
         caller: RingCaller,
         local: DccpAddr,
+        services: &[ServiceCode],
         listener: &Arc<Listener>,
     ) -> Entry {
         let mut lists = self.lock();
@@ -87,6 +90,7 @@ impl Inventory {
             id,
             caller,
             local,
+            services: services.to_vec(),
             listener: listener.clone(),
         };
         lists.listeners.insert(id, listener);
@@ -117,6 +121,11 @@ impl Entry {
     /// The connection, unless it is a listener's entry.
     pub(crate) fn connection(&self) -> Option<LentConnection> {
         self.inventory.lock().connections.get(&self.id).cloned()
+    }
+
+    /// The listener, unless it is a connection's entry.
+    pub(crate) fn listener(&self) -> Option<LentListener> {
+        self.inventory.lock().listeners.get(&self.id).cloned()
     }
 }
 

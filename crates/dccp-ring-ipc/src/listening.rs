@@ -25,7 +25,7 @@ pub(crate) struct Listening {
     caller: RingCaller,
     inventory: Inventory,
     /// Its place in the server's list.
-    _entry: Entry,
+    pub(crate) entry: Entry,
     /// A descriptor that is readable while a connection waits.
     arrivals: ReadyFd,
     shape: Shape,
@@ -67,7 +67,7 @@ impl Listening {
             local,
             caller,
             inventory: inventory.clone(),
-            _entry: inventory.add_listener(caller, local, &listener),
+            entry: inventory.add_listener(caller, local, &request.services, &listener),
             arrivals: listener.ready_fd().map_err(|error| error.to_string())?,
             listener,
             shape: request.shape,

@@ -1,6 +1,6 @@
 //! Requests of applications in other processes, and the policy that decides on them.
 
-use crate::inventory::LentConnection;
+use crate::inventory::{LentConnection, LentListener};
 use dccp::{DccpAddr, Encapsulation, LawConfig, Options};
 use dccp_proto::wire::ServiceCode;
 use dccp_ring::Shape;
@@ -190,6 +190,9 @@ pub trait RingPolicy: Send {
     /// by default.
     fn closed(&mut self, _connection: &LentConnection) {}
 
+    /// Called when a listener ends. Its accepted connections live on. Does nothing by default.
+    fn listener_closed(&mut self, _listener: &LentListener) {}
+
     /// Called once for each allowed request when its connection or listener has ended or could not be opened, so that a
     /// policy can count what its users hold: `connections` is 1, or what the listener's request asked for. A listener has
     /// ended once its last accepted connection has. Does nothing by default.
@@ -249,6 +252,11 @@ impl Policy {
     pub(crate) fn closed(&mut self, connection: &LentConnection) {
         // A panic here changes nothing for the server.
         let _ = catch_unwind(AssertUnwindSafe(|| self.0.closed(connection)));
+    }
+
+    pub(crate) fn listener_closed(&mut self, listener: &LentListener) {
+        // A panic here changes nothing for the server.
+        let _ = catch_unwind(AssertUnwindSafe(|| self.0.listener_closed(listener)));
     }
 
     pub(crate) fn ended(&mut self, caller: &RingCaller, connections: u32) {

@@ -18,6 +18,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 /// Lends connections of this process's engine to applications of other processes, each through a ring in shared memory.
@@ -35,7 +36,7 @@ pub struct RingServer {
     path: Option<PathBuf>,
     inventory: Inventory,
     stop: UnixStream,
-    thread: Option<JoinHandle<()>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl RingServer {
@@ -104,7 +105,7 @@ impl RingServer {
             path,
             inventory,
             stop,
-            thread: Some(thread),
+            thread: Mutex::new(Some(thread)),
         })
     }
 
@@ -118,24 +119,29 @@ impl RingServer {
         self.inventory.listeners()
     }
 
-    /// Whether the server's thread runs. It ends only by a fault.
+    /// Whether the server's thread runs. It ends by [`stop`](Self::stop), or by a fault.
     pub fn is_running(&self) -> bool {
-        self.thread
-            .as_ref()
-            .is_some_and(|thread| !thread.is_finished())
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
+    /// Ends all lent connections and listeners. The applications learn that the server has ended.
+    pub fn stop(&self) {
+        // The thread watches the other end.
+        let _ = self.stop.shutdown(std::net::Shutdown::Both);
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(thread) = thread.take() {
+            let _ = thread.join();
+            if let Some(path) = &self.path {
+                let _ = std::fs::remove_file(path);
+            }
+        }
     }
 }
 
 impl Drop for RingServer {
     fn drop(&mut self) {
-        // The thread watches the other end.
-        let _ = self.stop.shutdown(std::net::Shutdown::Both);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-        if let Some(path) = &self.path {
-            let _ = std::fs::remove_file(path);
-        }
+        self.stop();
     }
 }
 

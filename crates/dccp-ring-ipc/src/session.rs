@@ -216,8 +216,18 @@ impl Session {
 
     /// Tells the policy what has ended.
     fn report_end(&mut self, policy: &mut Policy) {
-        if let Some(connection) = self.lent().and_then(|lent| lent.entry.connection()) {
-            policy.closed(&connection);
+        match &self.resource {
+            Resource::Nothing => {}
+            Resource::Connection(lent) => {
+                lent.entry
+                    .connection()
+                    .iter()
+                    .for_each(|c| policy.closed(c));
+            }
+            Resource::Listener(listening) => {
+                let listener = listening.entry.listener();
+                listener.iter().for_each(|l| policy.listener_closed(l));
+            }
         }
         if let Some(connections) = self.permit.take().and_then(Arc::into_inner) {
             policy.ended(&self.caller, connections);

@@ -184,6 +184,11 @@ pub mod unstable {
         options.permit_unused_law()
     }
 
+    /// Lets a listener have the UDP port of the system-wide service (6773-3.8-1), because this program is that service.
+    pub fn system_service(options: crate::Options) -> crate::Options {
+        options.system_service()
+    }
+
     /// Adds an event to those that wait for the application.
     pub fn push_event(socket: &crate::Socket, event: crate::Event) {
         socket.shared().lock().push_event(event);

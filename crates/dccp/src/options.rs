@@ -26,6 +26,8 @@ use std::io;
 pub struct Options {
     pub(crate) config: Config,
     is_law_chosen: bool,
+    /// The program is the system-wide service, whose UDP port others leave alone (6773-3.8-1).
+    pub(crate) is_system_service: bool,
     pub(crate) mtu: Option<usize>,
     pub(crate) services: Vec<ServiceCode>,
     pub(crate) encapsulation: Encapsulation,
@@ -49,6 +51,7 @@ impl Default for Options {
                 ..Config::default()
             },
             is_law_chosen: false,
+            is_system_service: false,
             mtu: None,
             services: Vec::new(),
             encapsulation: Encapsulation::Udp,
@@ -117,6 +120,13 @@ impl Options {
     #[cfg(feature = "unstable")]
     pub(crate) const fn permit_unused_law(mut self) -> Self {
         self.is_law_chosen = false;
+        self
+    }
+
+    /// The program is the system-wide service (6773-3.8-1).
+    #[cfg(feature = "unstable")]
+    pub(crate) const fn system_service(mut self) -> Self {
+        self.is_system_service = true;
         self
     }
 
