@@ -219,14 +219,14 @@ impl Session {
         match &self.resource {
             Resource::Nothing => {}
             Resource::Connection(lent) => {
-                lent.entry
-                    .connection()
-                    .iter()
-                    .for_each(|c| policy.closed(c));
+                if let Some(connection) = lent.entry.connection() {
+                    policy.closed(&connection);
+                }
             }
             Resource::Listener(listening) => {
-                let listener = listening.entry.listener();
-                listener.iter().for_each(|l| policy.listener_closed(l));
+                if let Some(listener) = listening.entry.listener() {
+                    policy.listener_closed(&listener);
+                }
             }
         }
         if let Some(connections) = self.permit.take().and_then(Arc::into_inner) {
