@@ -124,7 +124,7 @@ pub use shared::Ready;
 pub use signal::ReadyFd;
 pub use socket::Socket;
 pub use source::{SourceReply, SourceRequest};
-pub use stats::Stats;
+pub use stats::{EngineStats, Stats};
 pub use words::{printable, reason_text};
 
 #[doc(inline)]

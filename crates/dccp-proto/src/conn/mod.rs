@@ -65,6 +65,7 @@ use crate::seq::Seq;
 use crate::time::Instant;
 use crate::wire::features::Feature;
 use crate::wire::{Payload, Place, ResetCode, ServiceCode};
+use accounting::ResetLog;
 use ack_vector::AckVector;
 use close::Closing;
 use cookie_echo::Cookies;
@@ -117,6 +118,7 @@ pub struct Connection {
     pmtu: Pmtu,
     timers: Timers,
     stats: Stats,
+    resets: ResetLog,
     sync_limit: Limiter<{ bounds::SYNCS_PER_S }>,
     late_sync_limit: Limiter<{ bounds::SYNCS_PER_S }>,
     reset_limit: Limiter<{ bounds::SYNCS_PER_S }>,
@@ -372,6 +374,7 @@ impl Connection {
             pmtu,
             timers: Timers::default(),
             stats: Stats::default(),
+            resets: ResetLog::default(),
             sync_limit: Limiter::default(),
             late_sync_limit: Limiter::default(),
             reset_limit: Limiter::default(),

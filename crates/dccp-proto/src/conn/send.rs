@@ -114,6 +114,7 @@ impl Connection {
                 code: reset.code,
                 data: reset.data,
             };
+            self.resets.on_sent(reset.code, self.state);
             match seq {
                 Some(seq) => self.send_outside_sequence(kind, seq, batch),
                 None => _ = self.send_packet(now, kind, 0, app, batch),
