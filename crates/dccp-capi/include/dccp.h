@@ -1194,7 +1194,7 @@ int64_t dccp_ring_recv(struct dccp_ring *ring,
 void *dccp_ring_memory(struct dccp_ring *ring,
                        size_t *size);
 
-// Wakes the server if it sleeps. Call it when dccp_ring_publish() or dccp_ring_release() returns true: without that,
+// Wakes the server if it sleeps. Call it when dccp_ring_view_publish() or dccp_ring_view_release() returns true: without that,
 // datagrams in the memory may wait. Returns 0 or a negative error.
 int dccp_ring_wake(struct dccp_ring *ring);
 

@@ -31,7 +31,7 @@ pub unsafe extern "C" fn dccp_ring_memory(ring: *mut RingHandle, size: *mut usiz
     start
 }
 
-/// Wakes the server if it sleeps. Call it when dccp_ring_publish() or dccp_ring_release() returns true: without that,
+/// Wakes the server if it sleeps. Call it when dccp_ring_view_publish() or dccp_ring_view_release() returns true: without that,
 /// datagrams in the memory may wait. Returns 0 or a negative error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dccp_ring_wake(ring: *mut RingHandle) -> c_int {
