@@ -10,7 +10,7 @@
  *   the function permits it. Lengths count bytes, and counts count elements. NULL is permitted for 0 of them.
  * - The library copies what it keeps. Texts that it returns belong to it.
  * - A handle is freed once, by the function with the suffix _free, while no other call uses it.
- * - Threads may share sockets and listeners. Options belong to one thread at a time.
+ * - Threads may share sockets and listeners. Options and rings, with their listeners, belong to one thread at a time.
  * - Texts are UTF-8 and end with a zero byte. Times are in microseconds (us) or in nanoseconds of dccp_now_ns() (ns).
  * - Structs that begin with a field size can grow: set it to the size of the struct before the call.
  * - New versions may add numbers to each group of constants.
@@ -84,6 +84,18 @@
 
 // The library has a defect. Its text is on standard error.
 #define DCCP_ERR_INTERNAL -10020
+
+// No program lends rings at this path, or this program may not connect to it.
+#define DCCP_ERR_NO_SERVER -10021
+
+// The program that lends rings does not permit the request.
+#define DCCP_ERR_NOT_PERMITTED -10022
+
+// The program that lent the ring has ended.
+#define DCCP_ERR_SERVER_GONE -10023
+
+// The memory of the ring has values that its rules forbid. The connection is lost.
+#define DCCP_ERR_RING_BROKEN -10024
 
 // Result of dccp_last_fault(): no party has to act, because the call may only be repeated later.
 #define DCCP_FAULT_NONE 0
@@ -293,6 +305,15 @@
 // The peer's protocol constraints forbid data for a round trip (RFC 4340 §11.7, Drop Code 0).
 #define DCCP_SAFE_UDP_BLOCKED 12
 
+// Order for dccp_ring_sort(): highest priority first.
+#define DCCP_RING_BY_PRIORITY 1
+
+// Order for dccp_ring_sort(): earliest deadline first, datagrams without one last.
+#define DCCP_RING_BY_DEADLINE 2
+
+// Order for dccp_ring_sort(): lowest tag first.
+#define DCCP_RING_BY_TAG 3
+
 // Waits for connections to a DCCP port. dccp_listen() makes one; dccp_listener_free() frees it. Threads may share it.
 typedef struct dccp_listener dccp_listener;
 
@@ -302,6 +323,15 @@ typedef struct dccp_listener dccp_listener;
 // Each setter returns 0, or DCCP_ERR_OPTION if the value is not allowed or does not go with the options set before. The
 // options then stay as they were, and dccp_last_detail() states the constraint.
 typedef struct dccp_options dccp_options;
+
+// A connection that another process runs, and the packet ring before it, in memory that both share. Its datagrams can be
+// changed, withdrawn and reordered until they leave, without a system call (docs/ring.md). dccp_ring_connect() and
+// dccp_ring_accept() make one; dccp_ring_free() frees it. Only one thread at a time may use it. Linux only.
+typedef struct dccp_ring dccp_ring;
+
+// Accepts connections of a server of rings, each with a ring before it. dccp_ring_listen() makes one;
+// dccp_ring_listener_free() frees it. Only one thread at a time may use it. Linux only.
+typedef struct dccp_ring_listener dccp_ring_listener;
 
 // A connection. dccp_connect() and dccp_accept() make one; dccp_socket_free() frees it. Threads may share it, for example
 // one that sends and one that receives.
@@ -566,6 +596,47 @@ typedef struct dccp_connection_state {
   // 1 if packets of this end are ECN-capable, otherwise 0.
   int is_ecn;
 } dccp_connection_state;
+
+// The connection and the ring that a program asks for. Set `size` to the size of the struct, `slots` and `slot_bytes` to
+// what the program needs, and all other fields to 0 for the defaults.
+typedef struct dccp_ring_request {
+  // The size of this struct in bytes.
+  size_t size;
+  // Datagrams that can wait to be sent: a power of two, at most 65536.
+  uint32_t slots;
+  // The longest of them in bytes, at most 65535.
+  uint32_t slot_bytes;
+  // Fates that can wait to be read: a power of two; 0: four times `slots`.
+  uint32_t fates;
+  // Received datagrams that can wait to be read: a power of two; 0: as many as `slots`.
+  uint32_t arrivals;
+  // The longest of them in bytes, at most 65535; 0: as `slot_bytes`.
+  uint32_t arrival_bytes;
+  // The CCID of both directions; 0: those of the server's options.
+  uint32_t ccid;
+  // The Service Codes (RFC 5595) as numbers: one for a connection, up to 32 for a listener. NULL: Service Code 0.
+  const uint32_t *service_codes;
+  // The number of Service Codes.
+  size_t service_code_count;
+  // How long dccp_ring_connect() waits for the connection in microseconds; 0: 190 s.
+  uint64_t timeout_us;
+  // The greatest number of accepted connections of a listener at a time; 0: 16.
+  uint32_t connections;
+  // Must be 0.
+  uint32_t reserved;
+} dccp_ring_request;
+
+// The fate of one datagram of a ring.
+typedef struct dccp_ring_report {
+  // The program's tag.
+  uint64_t tag;
+  // When the fate became known, as of dccp_now_ns().
+  uint64_t known_ns;
+  // One of DCCP_FATE_….
+  int fate;
+  // Drop Code of DCCP_FATE_RX_DROPPED, otherwise 0.
+  int drop_code;
+} dccp_ring_report;
 
 #ifdef __cplusplus
 extern "C" {
@@ -954,6 +1025,178 @@ const char *dccp_state_name(int state);
 // Writes the result that a send has under CCID 248 to `*report`, as of the engine's last turn. Call it after a send.
 // Returns 1, 0 with other CCIDs, or a negative error.
 int dccp_send_code(const struct dccp_socket *socket, struct dccp_safe_udp *report);
+
+// Asks the server of rings at the Unix socket `path` for a connection to `address`, as dccp_connect() has it, and waits
+// until it is open. Stores a new handle in `*ring`, or NULL if that fails. Returns 0 or a negative error:
+// DCCP_ERR_NO_SERVER, DCCP_ERR_NOT_PERMITTED.
+int dccp_ring_connect(const char *path,
+                      const char *address,
+                      const struct dccp_ring_request *request,
+                      struct dccp_ring **ring);
+
+// Frees a ring; NULL is allowed. The server sends what waits, and closes the connection.
+void dccp_ring_free(struct dccp_ring *ring);
+
+// Sends what waits, closes, and waits for the end of the connection, at most for `timeout_us` microseconds. Returns 0 or a
+// negative error. The handle stays valid: fates and received datagrams can be read for some seconds.
+int dccp_ring_close(struct dccp_ring *ring,
+                    uint64_t timeout_us);
+
+// Ends the connection at once, and withdraws what waits. Returns 0 or a negative error.
+int dccp_ring_abort(struct dccp_ring *ring);
+
+// Writes the reason of the connection's end as text into `buffer` of `size` bytes. 1024 bytes suffice for most reasons.
+// Returns the length of the text, 0 if the connection has not ended, or a negative error.
+int64_t dccp_ring_close_reason(struct dccp_ring *ring, char *buffer, size_t size);
+
+// Sets how long dccp_ring_recv() and dccp_ring_wait_room() wait, in microseconds. DCCP_FOREVER is the default. With 0 they
+// return DCCP_ERR_TIMED_OUT at once. Returns 0 or a negative error.
+int dccp_ring_set_timeout(struct dccp_ring *ring,
+                          uint64_t us);
+
+// Returns the calls that would not wait now, as dccp_ready() does, or a negative error. If it reports nothing to do, the
+// descriptor of dccp_ring_fd() becomes readable at the next change. Call it before each wait for the descriptor, because
+// datagrams and fates arrive in memory without a system call.
+int dccp_ring_ready(struct dccp_ring *ring);
+
+// Returns a file descriptor for poll() and epoll, or a negative error. It is readable when what dccp_ring_ready() last
+// reported may have changed, until the next call of that function. The ring owns it: watch it, but never read, write or
+// close it.
+int dccp_ring_fd(struct dccp_ring *ring);
+
+// Takes the next event and writes it to `*event`, without waiting. Returns 1, 0 if there is none, or a negative error. Of
+// 64 that wait, the oldest make room.
+int dccp_ring_poll_event(struct dccp_ring *ring,
+                         struct dccp_event *event);
+
+// Returns the most bytes that a datagram can hold now, 0 if that is unknown, or a negative error. A longer one in the ring
+// gets the fate DCCP_FATE_TOO_BIG.
+int64_t dccp_ring_max_packet_size(struct dccp_ring *ring);
+
+// Writes the peer's address as text into `buffer` of `size` bytes; DCCP_ADDRESS_SIZE suffices. Returns the length of the
+// text, or a negative error.
+int64_t dccp_ring_peer_address(struct dccp_ring *ring,
+                               char *buffer,
+                               size_t size);
+
+// Returns the Service Code of the connection (RFC 5595) as a number in host byte order, or a negative error.
+int64_t dccp_ring_service_code(struct dccp_ring *ring);
+
+// Asks the server of rings at the Unix socket `path` to listen at `address`, as dccp_listen() has it. Stores a new handle in
+// `*listener`, or NULL if that fails. Returns 0 or a negative error: DCCP_ERR_NO_SERVER, DCCP_ERR_NOT_PERMITTED.
+int dccp_ring_listen(const char *path,
+                     const char *address,
+                     const struct dccp_ring_request *request,
+                     struct dccp_ring_listener **listener);
+
+// Frees a listener; NULL is allowed. Connections that wait are aborted; accepted ones live on.
+void dccp_ring_listener_free(struct dccp_ring_listener *listener);
+
+// Stores the next connection in `*ring`, or NULL if there is none. Waits for it, at most for `timeout_us` microseconds or
+// DCCP_FOREVER. Returns 0 or a negative error: DCCP_ERR_TIMED_OUT, DCCP_ERR_NOT_PERMITTED, DCCP_ERR_SERVER_GONE.
+int dccp_ring_accept(struct dccp_ring_listener *listener,
+                     uint64_t timeout_us,
+                     struct dccp_ring **ring);
+
+// Returns a file descriptor for poll() and epoll that is readable while a connection waits and after the server's end, or
+// a negative error. The listener owns it: watch it, but never read, write or close it.
+//
+// After DCCP_ERR_NOT_PERMITTED it becomes readable only after another call of dccp_ring_accept(), for example when a
+// connection has ended.
+int dccp_ring_listener_fd(struct dccp_ring_listener *listener);
+
+// Writes the listener's address as text into `buffer` of `size` bytes, with the ports that it got. DCCP_ADDRESS_SIZE bytes
+// suffice. Returns the length of the text, or a negative error.
+int64_t dccp_ring_listener_address(struct dccp_ring_listener *listener,
+                                   char *buffer,
+                                   size_t size);
+
+// Puts a datagram of `len` bytes into the ring, which copies it: at the end, but before datagrams of lower priority that
+// wait there. It replaces one with the same key. `options` are those of dccp_send_with(), or NULL. Returns the datagram's
+// ticket, with which it can be changed, or a negative error: DCCP_ERR_AGAIN if the ring is full, DCCP_ERR_TOO_BIG if the
+// datagram is longer than a slot.
+//
+// A ticket is a number that stands for this datagram only. dccp_ring_revise() keeps it.
+int64_t dccp_ring_push(struct dccp_ring *ring,
+                       const void *data,
+                       size_t len,
+                       const struct dccp_send_options *options);
+
+// Puts `count` datagrams into the ring in one call, and shows them to the server together. Sets the result of each item to
+// its ticket, or a negative error. Returns the number of datagrams in the ring. If it took none, returns the error of the
+// first. If an item has a bad argument, returns DCCP_ERR_INVALID and takes none.
+int64_t dccp_ring_pushv(struct dccp_ring *ring,
+                        struct dccp_send_item *items,
+                        size_t count);
+
+// Replaces a datagram that waits, and its label. It keeps its place and its ticket. Returns 1, 0 if it has left or has
+// another fate, or a negative error. DCCP_ERR_INVALID if another datagram waits with the new key.
+int64_t dccp_ring_revise(struct dccp_ring *ring,
+                         uint64_t ticket,
+                         const void *data,
+                         size_t len,
+                         const struct dccp_send_options *options);
+
+// Takes a datagram that waits out of the ring. The program has no other report of it. Returns 1, 0 if it has left or has
+// another fate, or a negative error.
+int64_t dccp_ring_withdraw(struct dccp_ring *ring,
+                           uint64_t ticket);
+
+// Takes the datagrams that wait and whose tag is from `first` to `last` out of the ring. Returns their number, or a
+// negative error. With one tag per frame this drops the frames that are out of date.
+int64_t dccp_ring_withdraw_tags(struct dccp_ring *ring, uint64_t first, uint64_t last);
+
+// Moves a datagram that waits to another place in the order of departure: 0 is the next one to leave, and a number beyond
+// the last place is the last. Returns 1, 0 if the datagram has left or has another fate, or a negative error.
+int64_t dccp_ring_move(struct dccp_ring *ring,
+                       uint64_t ticket,
+                       size_t place);
+
+// Sorts the datagrams that wait. `order` is DCCP_RING_BY_PRIORITY, DCCP_RING_BY_DEADLINE or DCCP_RING_BY_TAG. Datagrams that
+// are equal in it keep their order. Returns the number of datagrams that wait, or a negative error.
+int64_t dccp_ring_sort(struct dccp_ring *ring,
+                       int order);
+
+// Returns the number of datagrams that wait in the ring, or a negative error.
+int64_t dccp_ring_waiting(struct dccp_ring *ring);
+
+// Returns the number of datagrams that fit into the ring now, or a negative error.
+int64_t dccp_ring_room(struct dccp_ring *ring);
+
+// Waits until there is room in the ring, at most for the time of dccp_ring_set_timeout(). Returns 0 or a negative error.
+int dccp_ring_wait_room(struct dccp_ring *ring);
+
+// Waits until there are fates, at most for `timeout_us` microseconds. Returns 1 if there are, otherwise 0, or a negative
+// error.
+int dccp_ring_wait_fates(struct dccp_ring *ring,
+                         uint64_t timeout_us);
+
+// Writes up to `count` known fates to `reports` without waiting, and forgets them. Returns their number, or a negative
+// error. After the end of the connection, datagrams that are still in the ring get the fate DCCP_FATE_WITHDRAWN.
+int64_t dccp_ring_fates(struct dccp_ring *ring, struct dccp_ring_report *reports, size_t count);
+
+// Returns the number of fates that found no room in the ring and stay unknown, or a negative error.
+int64_t dccp_ring_fates_missed(struct dccp_ring *ring);
+
+// Copies the next datagram into `buffer` of `size` bytes, and its properties to `*meta`, which may be NULL. Waits for it, at
+// most for the time of dccp_ring_set_timeout(). Returns the number of bytes copied, or a negative error.
+int64_t dccp_ring_recv(struct dccp_ring *ring,
+                       void *buffer,
+                       size_t size,
+                       struct dccp_recv_meta *meta);
+
+// Returns the memory of a ring, or NULL after an error, and writes its size in bytes to `*size`, which may be NULL.
+// dccp_ring_layout.h has its structs, and functions that claim, publish and take back without a call of this library. The
+// ring owns the memory, which is valid until dccp_ring_free().
+//
+// From now on the program may use the memory between calls for this ring, on the same thread. Calls continue behind what
+// the program did: each first reads the program's indexes from the memory.
+void *dccp_ring_memory(struct dccp_ring *ring,
+                       size_t *size);
+
+// Wakes the server if it sleeps. Call it when dccp_ring_view_publish() or dccp_ring_view_release() returns true: without that,
+// datagrams in the memory may wait. Returns 0 or a negative error.
+int dccp_ring_wake(struct dccp_ring *ring);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -47,6 +47,15 @@ pub const DCCP_ERR_SYSTEM: c_int = -10019;
 /// The library has a defect. Its text is on standard error.
 pub const DCCP_ERR_INTERNAL: c_int = -10020;
 
+/// No program lends rings at this path, or this program may not connect to it.
+pub const DCCP_ERR_NO_SERVER: c_int = -10021;
+/// The program that lends rings does not permit the request.
+pub const DCCP_ERR_NOT_PERMITTED: c_int = -10022;
+/// The program that lent the ring has ended.
+pub const DCCP_ERR_SERVER_GONE: c_int = -10023;
+/// The memory of the ring has values that its rules forbid. The connection is lost.
+pub const DCCP_ERR_RING_BROKEN: c_int = -10024;
+
 /// Result of dccp_last_fault(): no party has to act, because the call may only be repeated later.
 pub const DCCP_FAULT_NONE: c_int = 0;
 /// Result of dccp_last_fault(): the program has to change its call.
@@ -57,7 +66,7 @@ pub const DCCP_FAULT_PEER: c_int = 2;
 pub const DCCP_FAULT_SYSTEM: c_int = 3;
 
 /// Errors with their texts.
-pub(crate) const TEXTS: [(c_int, &CStr); 20] = [
+pub(crate) const TEXTS: [(c_int, &CStr); 24] = [
     (DCCP_ERR_INVALID, c"an argument is not allowed"),
     (DCCP_ERR_OPTION, c"an option is not allowed"),
     (DCCP_ERR_ADDRESS, c"the address cannot be used"),
@@ -93,6 +102,16 @@ pub(crate) const TEXTS: [(c_int, &CStr); 20] = [
     ),
     (DCCP_ERR_SYSTEM, c"the operating system failed"),
     (DCCP_ERR_INTERNAL, c"the library has a defect"),
+    (DCCP_ERR_NO_SERVER, c"no program lends rings at this path"),
+    (
+        DCCP_ERR_NOT_PERMITTED,
+        c"the program that lends rings refused the request",
+    ),
+    (
+        DCCP_ERR_SERVER_GONE,
+        c"the program that lent the ring has ended",
+    ),
+    (DCCP_ERR_RING_BROKEN, c"the memory of the ring is corrupt"),
 ];
 
 /// Returns the text of an error number, such as "the peer does not answer". The text is static. Never returns NULL:

@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "functions with names that C can call")]
 
-use crate::failure::value;
+use crate::failure::{Failure, value};
 use crate::memory::{self, Growing};
 use crate::safeudp::CSafeUdp;
 use crate::socket::SocketHandle;
@@ -196,16 +196,25 @@ pub unsafe extern "C" fn dccp_poll_event(socket: *const SocketHandle, event: *mu
         // SAFETY: the program passes null or a live socket.
         let handle = unsafe { memory::shared(socket, "socket") }?;
         // SAFETY: the program passes null or a struct that begins with its size.
-        unsafe { memory::check_growing(event, "event") }?;
-        while let Some(found) = handle.socket.poll_event() {
-            if let Some(found) = CEvent::of(found) {
-                // SAFETY: as above.
-                unsafe { memory::write_growing(event, &found, "event") }?;
-                return Ok(1);
-            }
-        }
-        Ok(0)
+        unsafe { put_event(event, || handle.socket.poll_event()) }
     })
+}
+
+/// Gives the program the next event whose type the header has. Returns 0 if there is none.
+pub(crate) unsafe fn put_event(
+    event: *mut CEvent,
+    mut poll: impl FnMut() -> Option<Event>,
+) -> Result<c_int, Failure> {
+    // SAFETY: the program passes null or a struct that begins with its size.
+    unsafe { memory::check_growing(event, "event") }?;
+    while let Some(found) = poll() {
+        if let Some(found) = CEvent::of(found) {
+            // SAFETY: as above.
+            unsafe { memory::write_growing(event, &found, "event") }?;
+            return Ok(1);
+        }
+    }
+    Ok(0)
 }
 
 /// Writes the rate that the network takes now to `*rate`. Returns 1, 0 before the first round-trip time and after the end,

@@ -47,7 +47,7 @@ impl Failure {
         )
     }
 
-    fn new(
+    pub(crate) fn new(
         code: c_int,
         fault: Option<Fault>,
         detail: impl Into<Cow<'static, str>>,

@@ -44,6 +44,18 @@ pub mod stats;
 
 pub mod safeudp;
 
+#[cfg(target_os = "linux")]
+pub mod ring;
+
+#[cfg(target_os = "linux")]
+pub mod ring_listener;
+
+#[cfg(target_os = "linux")]
+pub mod ring_send;
+
+#[cfg(target_os = "linux")]
+pub mod ring_memory;
+
 mod cstring;
 mod failure;
 mod last;

@@ -2,12 +2,12 @@
 
 #![expect(unsafe_code, reason = "functions with names that C can call")]
 
-use crate::failure::value;
+use crate::failure::{Failure, value};
 use crate::memory::{self, Growing};
 use crate::socket::SocketHandle;
 use crate::text::count;
 use core::ffi::c_void;
-use dccp::Delivery;
+use dccp::{Delivery, RecvMeta};
 
 /// Bit of the flags of a received datagram: its end did not fit into the buffer and is lost.
 pub const DCCP_RECV_TRUNCATED: u32 = 1;
@@ -101,13 +101,24 @@ pub unsafe extern "C" fn dccp_recv_with(
         // SAFETY: the program passes `size` bytes.
         let buffer = unsafe { memory::buffer(buffer, size, "buffer") }?;
         // SAFETY: the program passes null or a struct that begins with its size.
-        unsafe { memory::check_growing(meta, "meta") }?;
-        let received = handle.socket.recv_meta(buffer)?;
-        let found = CRecvMeta::of(received.datagram_len, size, &received.delivery);
-        // SAFETY: as above.
-        unsafe { memory::write_growing(meta, &found, "meta") }?;
-        Ok(count(received.len))
+        unsafe { put_meta(meta, size, || Ok(handle.socket.recv_meta(buffer)?)) }
     })
+}
+
+/// Receives a datagram into a buffer of `size` bytes, and gives the program its properties. The struct is checked first,
+/// because a datagram that was taken would be lost.
+pub(crate) unsafe fn put_meta(
+    meta: *mut CRecvMeta,
+    size: usize,
+    receive: impl FnOnce() -> Result<RecvMeta, Failure>,
+) -> Result<i64, Failure> {
+    // SAFETY: the program passes null or a struct that begins with its size.
+    unsafe { memory::check_growing(meta, "meta") }?;
+    let received = receive()?;
+    let found = CRecvMeta::of(received.datagram_len, size, &received.delivery);
+    // SAFETY: as above.
+    unsafe { memory::write_growing(meta, &found, "meta") }?;
+    Ok(count(received.len))
 }
 
 /// Takes up to `count` datagrams, at most DCCP_RECVV_MAX, in one call; a blocking socket waits for the first. Returns the

@@ -44,7 +44,7 @@ unsafe impl Growing for CSendOptions {
 }
 
 impl CSendOptions {
-    fn checked(&self) -> Result<SendOptions, Failure> {
+    pub(crate) fn checked(&self) -> Result<SendOptions, Failure> {
         let invalid = |detail: String| Err(Failure::invalid(detail));
         let Ok(priority) = u8::try_from(self.priority) else {
             let given = self.priority;

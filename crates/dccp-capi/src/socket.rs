@@ -7,7 +7,7 @@ use crate::options::{DCCP_FOREVER, OptionsHandle, time};
 use crate::{memory, text};
 use core::ffi::{c_char, c_int, c_void};
 use core::time::Duration;
-use dccp::{DccpAddr, Engine, Options, ReadyFd, RecvBatch, Socket};
+use dccp::{DccpAddr, Engine, Options, Ready, ReadyFd, RecvBatch, Socket};
 use std::net::Shutdown;
 use std::os::fd::AsRawFd;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -222,15 +222,20 @@ pub unsafe extern "C" fn dccp_ready(socket: *const SocketHandle) -> c_int {
     value(|| {
         // SAFETY: the program passes null or a live socket.
         let ready = unsafe { memory::shared(socket, "socket") }?.socket.ready();
-        let bits = [
-            (ready.recv, DCCP_READY_RECV),
-            (ready.send, DCCP_READY_SEND),
-            (ready.event, DCCP_READY_EVENT),
-            (ready.fates, DCCP_READY_FATES),
-        ];
-        let set = bits.iter().filter(|(is_set, _)| *is_set);
-        Ok(set.map(|(_, bit)| *bit).sum())
+        Ok(ready_bits(ready))
     })
+}
+
+/// The sum of the bits of what is ready.
+pub(crate) fn ready_bits(ready: Ready) -> c_int {
+    let bits = [
+        (ready.recv, DCCP_READY_RECV),
+        (ready.send, DCCP_READY_SEND),
+        (ready.event, DCCP_READY_EVENT),
+        (ready.fates, DCCP_READY_FATES),
+    ];
+    let set = bits.iter().filter(|(is_set, _)| *is_set);
+    set.map(|(_, bit)| *bit).sum()
 }
 
 /// Makes calls return DCCP_ERR_AGAIN instead of waiting, or wait again. Returns 0 or a negative error.

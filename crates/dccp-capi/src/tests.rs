@@ -8,6 +8,8 @@
 
 mod errors;
 mod options;
+#[cfg(target_os = "linux")]
+mod ring;
 
 use crate::address::{DCCP_ADDRESS_SIZE, dccp_address_from_sockaddr, dccp_address_to_sockaddr};
 use crate::errors::*;

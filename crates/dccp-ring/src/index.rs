@@ -42,6 +42,11 @@ impl AppIndex {
         pack(self.umod, self.user)
     }
 
+    /// `umod` and `user` of a word, unchecked.
+    pub(crate) fn halves(word: u64) -> (u32, u32) {
+        unpack(word)
+    }
+
     /// Checks the application's word; `dev` is the transport's own index.
     pub(crate) fn checked(word: u64, dev: u32, slots: u32) -> Result<Self, Violation> {
         let (umod, user) = unpack(word);

@@ -110,6 +110,14 @@ impl Consumer {
         Ok((self.filled != self.taken).then(|| self.lane.entries.at(self.taken)))
     }
 
+    /// Continues behind the entries that the application has freed without this type.
+    pub(crate) fn adopt(&mut self, memory: &Memory) -> Result<(), Violation> {
+        self.taken = read(memory, self.lane.taken)?;
+        self.given_back = self.taken;
+        self.filled = self.taken;
+        Ok(())
+    }
+
     /// Marks that entry as read; [`give_back`](Self::give_back) frees it. Returns `false` if the memory
     /// was taken back meanwhile: the bytes read are not an entry, and no more will follow.
     #[must_use]

@@ -59,6 +59,42 @@ impl Shape {
         Ok(words as u64 * size_of::<u64>() as u64)
     }
 
+    /// Names of the ring's parts with their places in bytes, and the bytes from one entry to the next. Programs in other
+    /// languages compare theirs with them.
+    ///
+    /// # Errors
+    /// When the shape is invalid.
+    #[doc(hidden)]
+    pub fn parts(&self) -> Result<Vec<(&'static str, usize)>, ShapeError> {
+        let layout = Layout::new(*self)?;
+        let words = [
+            ("app", Control::App.at()),
+            ("transport", Control::Transport.at()),
+            ("transport_sleeps", Control::TransportSleeps.at()),
+            ("waits_for_room", Control::WaitsForRoom.at()),
+            ("waits_for_fates", Control::WaitsForFates.at()),
+            ("fates_filled", Control::FatesFilled.at()),
+            ("fates_taken", Control::FatesTaken.at()),
+            ("arrivals_filled", Control::ArrivalsFilled.at()),
+            ("arrivals_taken", Control::ArrivalsTaken.at()),
+            ("waits_for_arrivals", Control::WaitsForArrivals.at()),
+            ("order", layout.order.start),
+            ("slots", layout.slots.start),
+            ("fates", layout.fates.start),
+            ("arrivals", layout.arrivals.start),
+            ("end", layout.words()),
+            ("order_stride", layout.order.stride),
+            ("slot_stride", layout.slots.stride),
+            ("fate_stride", layout.fates.stride),
+            ("arrival_stride", layout.arrivals.stride),
+            ("slot_header", HEADER_WORDS),
+            ("arrival_header", ARRIVAL_WORDS),
+        ];
+        Ok(words
+            .map(|(name, word)| (name, word * size_of::<u64>()))
+            .into())
+    }
+
     fn check(&self) -> Result<(), ShapeError> {
         let entries = [
             ("slots", self.slots),

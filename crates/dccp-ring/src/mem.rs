@@ -10,6 +10,7 @@
 pub(crate) use core::sync::atomic::{AtomicU64, Ordering, fence};
 
 use core::fmt;
+use core::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 /// Words of two cache lines, which keep one side's writes apart from the other's: processors fetch cache
@@ -20,6 +21,8 @@ pub(crate) const LINE: usize = 16;
 #[derive(Clone)]
 pub(crate) struct Memory {
     backing: Backing,
+    /// The application also uses the words without this crate.
+    is_direct: Arc<AtomicBool>,
 }
 
 #[derive(Clone)]
@@ -44,6 +47,7 @@ impl Memory {
         let start = start.min(LINE);
         Self {
             backing: Backing::Plain { words, start },
+            is_direct: Arc::default(),
         }
     }
 
@@ -52,6 +56,7 @@ impl Memory {
     pub(crate) fn shared(mapping: shared::Mapping) -> Self {
         Self {
             backing: Backing::Shared(Arc::new(mapping)),
+            is_direct: Arc::default(),
         }
     }
 
@@ -115,6 +120,17 @@ impl Memory {
             #[cfg(target_os = "linux")]
             Backing::Shared(mapping) => mapping.is_taken_back(),
         }
+    }
+
+    /// Permits the application to use the words without this crate, and returns them.
+    pub(crate) fn open(&self) -> &[AtomicU64] {
+        self.is_direct.store(true, Ordering::Relaxed);
+        self.words()
+    }
+
+    /// Whether the application also uses the words without this crate.
+    pub(crate) fn is_direct(&self) -> bool {
+        self.is_direct.load(Ordering::Relaxed)
     }
 
     fn words(&self) -> &[AtomicU64] {

@@ -115,6 +115,7 @@ impl Receiver {
     /// # Errors
     /// When the transport broke the rules.
     pub fn recv(&mut self, buf: &mut [u8]) -> Result<Option<(usize, Arrival)>, Violation> {
+        self.adopt()?;
         let Some(at) = self.arrivals.next(&self.memory)? else {
             return Ok(None);
         };
@@ -142,6 +143,7 @@ impl Receiver {
     /// # Errors
     /// When the transport broke the rules.
     pub fn prepare_to_sleep(&mut self) -> Result<bool, Violation> {
+        self.adopt()?;
         let sleeper = self.memory.atomic(Control::WaitsForArrivals.at());
         bell::announce_sleep(sleeper);
         let has_news = self.arrivals.next(&self.memory)?.is_some();
@@ -149,5 +151,13 @@ impl Receiver {
             bell::cancel_sleep(sleeper);
         }
         Ok(!has_news)
+    }
+
+    /// Continues behind the datagrams that the application has taken from the memory itself.
+    fn adopt(&mut self) -> Result<(), Violation> {
+        if self.memory.is_direct() {
+            self.arrivals.adopt(&self.memory)?;
+        }
+        Ok(())
     }
 }

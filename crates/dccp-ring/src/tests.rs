@@ -1,5 +1,6 @@
 //! Sequential tests of both sides of a ring; `tests/loom` runs them concurrently.
 
+mod direct;
 mod hostile;
 mod labels;
 mod plain_queue;
@@ -317,6 +318,20 @@ fn held_datagrams_can_be_inspected_and_changed() {
     assert_eq!(claim_all(&mut transport.source), [1]);
     drop(held);
     assert_eq!(claim_all(&mut transport.source), [2, 3, 5]);
+}
+
+#[test]
+fn unwanted_datagrams_are_taken_out_together() {
+    let (mut app, mut transport) = ring(8);
+    for n in 0..8 {
+        app.sender.push(&[], tag(n)).unwrap();
+    }
+    let mut held = app.sender.take_back(6).unwrap();
+    held.retain(|label| label.tag % 2 == 0);
+    assert_eq!(held.len(), 3);
+    drop(held);
+    assert_eq!(app.sender.room(), Ok(3));
+    assert_eq!(claim_all(&mut transport.source), [0, 1, 2, 4, 6]);
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn stage_development(built: &Path) -> Result<PathBuf> {
     install(&built.join("libdccp.a"), &archive, "644")?;
     shell::output(command_line("strip --strip-debug").arg(&archive))?;
     write(&libraries.join("pkgconfig/libdccp.pc"), &pkg_config())?;
-    for header in ["dccp.h", "dccp.hpp"] {
+    for header in ["dccp.h", "dccp.hpp", "dccp_ring_layout.h"] {
         let from = Path::new(CRATE).join("include").join(header);
         install(&from, &root.join("usr/include").join(header), "644")?;
     }

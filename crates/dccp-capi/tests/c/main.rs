@@ -8,3 +8,5 @@ mod header;
 mod manual;
 mod parse;
 mod programs;
+#[cfg(target_os = "linux")]
+mod ring;

@@ -8,10 +8,14 @@ use dccp_dev::shell::{command, find_program, output};
 use std::collections::BTreeMap;
 
 const HEADER: &str = include_str!("../../include/dccp.h");
+const LAYOUT: &str = include_str!("../../include/dccp_ring_layout.h");
 
 /// A page: the items of one source file.
 struct Page {
     name: String,
+    header: &'static str,
+    /// Lines about all of them.
+    about: String,
     title: String,
     items: Vec<Item>,
 }
@@ -33,13 +37,51 @@ fn pages() -> Vec<Page> {
         let names = source.lines().filter_map(name_of).map(renamed);
         pages.push(Page {
             name: format!("dccp_{module}"),
+            header: "dccp.h",
+            about: String::new(),
             title: title[..1].to_lowercase() + &title[1..],
             items: names.filter_map(|name| items.remove(&name)).collect(),
         });
     }
     let left: Vec<_> = items.keys().collect();
     assert!(left.is_empty(), "of no source file: {left:?}");
+    pages.push(layout_page());
     pages
+}
+
+/// The page of `dccp_ring_layout.h`, whose functions have bodies.
+fn layout_page() -> Page {
+    let mut declarations = String::new();
+    let mut is_body = false;
+    for line in LAYOUT.lines() {
+        let line = line.strip_prefix("static inline ").unwrap_or(line);
+        let _ = match line {
+            _ if is_body => writeln!(declarations),
+            _ if line.ends_with(") {") => {
+                writeln!(declarations, "{};", line.trim_end_matches(" {"))
+            }
+            _ => writeln!(declarations, "{line}"),
+        };
+        is_body = (is_body || line.ends_with(") {")) && line != "}";
+    }
+    let about = LAYOUT.lines().skip(2);
+    let about = about.map_while(|line| line.strip_prefix("//"));
+    let about: Vec<_> = about
+        .map(|line| line.strip_prefix(' ').unwrap_or(line))
+        .collect();
+    let mut items = parse(&declarations);
+    items.retain(|item| {
+        item.text
+            .first()
+            .is_some_and(|text| !text.starts_with("Internal: "))
+    });
+    Page {
+        name: "dccp_ring_layout".into(),
+        header: "dccp_ring_layout.h",
+        about: about.join("\n"),
+        title: "the memory of a packet ring as structs, and functions that use it".into(),
+        items,
+    }
 }
 
 /// The name of a public item that begins on a line.
@@ -113,13 +155,17 @@ fn render(page: &Page, all: &[Page]) -> String {
     names.extend(others.filter(|name| *name != page.name));
     let _ = writeln!(out, ".SH NAME\n{} \\- {}", names.join(", "), page.title);
     out.push_str(".SH SYNOPSIS\n");
-    let mut synopsis = "#include <dccp.h>\n".to_owned();
+    let mut synopsis = format!("#include <{}>\n", page.header);
     for item in &functions {
         synopsis += &item.code;
         synopsis.push('\n');
     }
     verbatim(&mut out, &synopsis);
     out.push_str(".SH DESCRIPTION\nThe rules of all functions are in\n.BR dccp (3).\n");
+    if !page.about.is_empty() {
+        out.push_str(".PP\n");
+        verbatim(&mut out, &page.about);
+    }
     for item in &functions {
         let _ = writeln!(out, ".SS {}()", item.name);
         paragraphs(&mut out, item);
@@ -203,7 +249,8 @@ fn manual_is_current() {
 #[test]
 fn every_function_and_constant_has_a_page_with_a_text() {
     let pages = pages();
-    let items = || pages.iter().flat_map(|page| &page.items);
+    let library = || pages.iter().filter(|page| page.header == "dccp.h");
+    let items = || library().flat_map(|page| &page.items);
     let functions = items().filter(|item| item.kind == Kind::Function).count();
     assert_eq!(functions, HEADER.matches(");\n").count());
     let silent: Vec<_> = items().filter(|item| item.text.is_empty()).collect();
@@ -211,7 +258,7 @@ fn every_function_and_constant_has_a_page_with_a_text() {
     let pages_of_handles: Vec<_> = items()
         .filter(|item| item.name.ends_with("_free"))
         .collect();
-    assert_eq!(pages_of_handles.len(), 3);
+    assert_eq!(pages_of_handles.len(), 5);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// Leaks that no pointer reaches. The engine's thread lives until the end, and with it hash tables to which it has
 /// only pointers into their middle, which valgrind calls possibly lost.
-const VALGRIND: [&str; 6] = [
+pub(crate) const VALGRIND: [&str; 6] = [
     "valgrind",
     "--quiet",
     "--error-exitcode=99",
@@ -69,7 +69,7 @@ impl Examples {
     }
 }
 
-fn as_words(arguments: &[String]) -> Vec<&str> {
+pub(crate) fn as_words(arguments: &[String]) -> Vec<&str> {
     arguments.iter().map(String::as_str).collect()
 }
 

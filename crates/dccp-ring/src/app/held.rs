@@ -93,6 +93,19 @@ impl Held<'_> {
         entry.label
     }
 
+    /// Takes the datagrams out of the ring for whose label `keep` returns false.
+    pub fn retain(&mut self, mut keep: impl FnMut(&Label) -> bool) {
+        let mut held = core::mem::take(&mut self.sender.held);
+        held.retain(|entry| {
+            let is_kept = keep(&entry.label);
+            if !is_kept {
+                self.sender.free_slot(entry.slot, &entry.label);
+            }
+            is_kept
+        });
+        self.sender.held = held;
+    }
+
     /// Moves a datagram before or behind others.
     ///
     /// # Panics

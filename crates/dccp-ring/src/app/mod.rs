@@ -2,10 +2,13 @@
 //!
 //! It keeps its own records of them. From the ring it reads only the transport's indexes.
 
+mod direct;
 mod held;
 mod news;
+mod ticket;
 
 pub use held::Held;
+pub use ticket::Ticket;
 
 use crate::bell::{self, Bell};
 use crate::error::{ChangeError, PushError, Violation};
@@ -17,14 +20,6 @@ use crate::slot::{self, Label, Place};
 use crate::transport;
 use std::collections::HashMap;
 use std::sync::Arc;
-
-/// Identifies a waiting datagram within the [`Sender`] that returned the ticket.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Ticket {
-    slot: u32,
-    /// How often the slot had been used before; 64 bits never wrap.
-    turn: u64,
-}
 
 /// The result of a push.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,7 +56,7 @@ pub struct Sender {
 }
 
 /// A datagram in the ring.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Entry {
     slot: u32,
     len: u32,
@@ -121,7 +116,7 @@ impl Sender {
     }
 
     fn place(&mut self, data: &[u8], label: Label) -> Result<Pushed, PushError> {
-        self.finish();
+        self.begin()?;
         if !self.fits(data) {
             let (len, max) = (data.len(), self.slots.bytes as usize);
             return Err(PushError::TooLong { len, max });
@@ -155,6 +150,10 @@ impl Sender {
             self.release();
         } else {
             self.append(entry);
+            if self.memory.is_direct() {
+                // The next call reads the index from the memory.
+                self.show(self.own.user);
+            }
         }
         Ok(Pushed {
             ticket: self.ticket(slot),
@@ -228,7 +227,11 @@ impl Batch<'_> {
 
 impl Drop for Batch<'_> {
     fn drop(&mut self) {
-        self.sender.show_all();
+        if self.sender.memory.is_direct() {
+            self.sender.wake_transport();
+        } else {
+            self.sender.show_all();
+        }
     }
 }
 
@@ -240,7 +243,7 @@ impl Sender {
     /// # Errors
     /// When the transport broke the rules.
     pub fn take_back(&mut self, newest: usize) -> Result<Held<'_>, Violation> {
-        self.finish();
+        self.begin()?;
         // A claim that was seen may have failed since.
         self.see_transport()?;
         let waiting = self.own.user.wrapping_sub(self.transport.kern);
@@ -270,7 +273,7 @@ impl Sender {
 
     /// Takes back a datagram and those behind it.
     fn hold(&mut self, ticket: Ticket) -> Result<Held<'_>, ChangeError> {
-        self.finish();
+        self.begin()?;
         if !self.is_here(ticket) {
             return Err(ChangeError::TooLate);
         }
@@ -319,6 +322,15 @@ impl Sender {
         while position != self.own.user {
             self.held.push(*self.entry(position));
             position = position.wrapping_add(1);
+        }
+        Ok(())
+    }
+
+    /// Prepares a call.
+    fn begin(&mut self) -> Result<(), Violation> {
+        self.finish();
+        if self.memory.is_direct() {
+            self.adopt()?;
         }
         Ok(())
     }

@@ -18,6 +18,7 @@ impl Sender {
         at_most: usize,
         mut each: impl FnMut(Report),
     ) -> Result<usize, Violation> {
+        self.adopt_fates()?;
         let mut n = 0;
         while n < at_most
             && let Some(at) = self.fates.next(&self.memory)?
@@ -49,6 +50,7 @@ impl Sender {
     /// # Errors
     /// When the transport broke the rules.
     pub fn room(&mut self) -> Result<usize, Violation> {
+        self.begin()?;
         self.see_transport()?;
         Ok(self.free.len())
     }
@@ -58,6 +60,7 @@ impl Sender {
     /// # Errors
     /// When the transport broke the rules.
     pub fn waiting(&mut self) -> Result<usize, Violation> {
+        self.begin()?;
         self.see_transport()?;
         Ok(self.own.user.wrapping_sub(self.transport.kern) as usize)
     }
@@ -68,6 +71,7 @@ impl Sender {
     /// # Errors
     /// When the transport broke the rules.
     pub fn prepare_to_wait_for_room(&mut self) -> Result<bool, Violation> {
+        self.begin()?;
         bell::announce_sleep(self.memory.atomic(Control::WaitsForRoom.at()));
         self.see_transport()?;
         let has_room = !self.free.is_empty();
@@ -82,6 +86,7 @@ impl Sender {
     /// # Errors
     /// When the transport broke the rules.
     pub fn prepare_to_wait_for_fates(&mut self) -> Result<bool, Violation> {
+        self.adopt_fates()?;
         bell::announce_sleep(self.memory.atomic(Control::WaitsForFates.at()));
         let has_fates = self.fates.next(&self.memory)?.is_some();
         if has_fates {

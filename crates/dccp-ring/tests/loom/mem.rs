@@ -76,6 +76,16 @@ impl Memory {
         false
     }
 
+    pub(crate) fn open(&self) -> &[AtomicU64] {
+        &self.words.atomics
+    }
+
+    /// Always false: the models use the calls only.
+    #[expect(clippy::unused_self, reason = "so that it is asked like the real one")]
+    pub(crate) fn is_direct(&self) -> bool {
+        false
+    }
+
     fn cell(&self, at: usize) -> &Cell<u64> {
         &self.words.cells[at - self.words.atomics.len()]
     }
