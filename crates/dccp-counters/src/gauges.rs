@@ -72,7 +72,7 @@ impl Gauge {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
-const fn exact(n: u64) -> f64 {
+pub(crate) const fn exact(n: u64) -> f64 {
     n as f64
 }
 

@@ -1,6 +1,7 @@
 //! Counters of DCCP for a whole host, in the manner of the kernel's MIB (`/proc/net/snmp`).
 //!
-//! A program fills a [`Snapshot`] from its engine, sockets and listeners. [`table::counters`] names each counter once.
+//! A program fills a [`Snapshot`] from its engine, sockets and listeners. [`table::counters`] names each counter once; from it
+//! come JSON, the metrics for Prometheus and the objects of SNMP. `docs/counters.md` lists them all.
 //!
 //! ```
 //! use core::time::Duration;
@@ -25,8 +26,11 @@
 //! ```
 
 pub mod gauges;
+pub mod host_gauges;
 mod listener;
+pub mod prometheus;
 mod snapshot;
+pub mod snmp;
 pub mod table;
 mod unit;
 mod values;

@@ -68,7 +68,101 @@ pub fn index_of(key: &str) -> Option<usize> {
     INDEX.get(key).copied()
 }
 
+/// The groups of the MIB: arc below `dccpTotals`, name of the node, title.
+pub const GROUPS: &[(u32, &str, &str)] = &[
+    (1, "dccpPackets", "Packets by direction and type"),
+    (2, "dccpOctets", "Bytes"),
+    (3, "dccpData", "Datagrams and acknowledgements on the wire"),
+    (4, "dccpDrops", "Packets received and dropped, by reason"),
+    (5, "dccpResets", "Resets by code"),
+    (
+        6,
+        "dccpDropCodes",
+        "Dropped data that was reported, by Drop Code",
+    ),
+    (7, "dccpTimers", "Expiries by timer"),
+    (8, "dccpOpens", "Opening and ending of connections"),
+    (9, "dccpEvents", "Events of the protocol"),
+    (20, "dccpSending", "Datagrams of applications"),
+    (21, "dccpFates", "Their fates"),
+    (22, "dccpReceiving", "Receive buffers of applications"),
+    (23, "dccpLossEvents", "Loss events"),
+    (
+        24,
+        "dccpHostDrops",
+        "Packets of connections that this host did not send",
+    ),
+    (
+        30,
+        "dccpTransports",
+        "Transports: UDP sockets, and IP protocol 33",
+    ),
+    (31, "dccpRefusals", "Connections that listeners refused"),
+];
+
+/// The meaning of metrics that have several rows.
+const FAMILIES: &[(&str, &str)] = &[
+    (
+        "packets",
+        "Packets by direction and type; those received have a correct header, valid or not",
+    ),
+    ("packet", "Bytes of packets, with DCCP headers"),
+    (
+        "data",
+        "Bytes of application data; those received are counted once",
+    ),
+    ("ack", "Bytes of Ack packets, with DCCP headers"),
+    ("ack_vector", "Bytes of Ack Vector options"),
+    ("marked_packets", "Packets received with this ECN field"),
+    (
+        "dropped_packets",
+        "Packets received whose content was dropped, by reason",
+    ),
+    (
+        "resets",
+        "Resets sent, and Resets received that ended a connection, by code",
+    ),
+    (
+        "drop_codes",
+        "Datagrams that this host (out) or the peer's host (in) dropped and reported, by Drop Code",
+    ),
+    ("timer_expiries", "Expiries by timer"),
+    (
+        "connections_opened",
+        "Connections that this host tried to open, or that its listeners answered",
+    ),
+    ("nonce_echoes", "Ack Vectors received with this Nonce Echo"),
+    ("icmp_errors", "ICMP errors about packets of this host"),
+    ("datagram_fates", "Datagrams of applications by fate"),
+    (
+        "receive_buffer_drops",
+        "Received datagrams that receive buffers dropped, by reason",
+    ),
+    (
+        "loss_events",
+        "Congestion events that sending CCIDs answered and receiving CCIDs found",
+    ),
+    (
+        "host_dropped_packets",
+        "Packets of connections that this host did not send, by reason",
+    ),
+    (
+        "transport_dropped_packets",
+        "Packets that this host refused to send or lost, by reason",
+    ),
+    (
+        "connections_refused",
+        "Connections that listeners refused, by reason",
+    ),
+];
+
 impl Counter {
+    /// The meaning of the metric, which may have several rows.
+    pub fn family_help(&self) -> &str {
+        let found = FAMILIES.iter().find(|(metric, _)| *metric == self.metric);
+        found.map_or(&self.help, |(_, help)| help)
+    }
+
     /// Name in JSON: metric, unit and labels, joined by `_`.
     pub fn key(&self) -> String {
         let mut key = String::from(self.metric);
@@ -81,9 +175,9 @@ impl Counter {
         key
     }
 
-    /// Name for Prometheus without labels and `_total`.
+    /// Name for Prometheus without labels.
     pub fn family(&self) -> String {
-        self.unit.name(&format!("dccp_{}", self.metric))
+        format!("{}_total", self.unit.name(&format!("dccp_{}", self.metric)))
     }
 
     /// Whether each connection has it. The others exist for the host only.
@@ -191,14 +285,15 @@ use rows;
 /// `data_ack` for `DataAck` and for `Data Ack`.
 fn snake(name: &str) -> String {
     let mut snake = String::new();
+    let mut was_lower = false;
     for c in name.chars() {
-        let is_start = c.is_ascii_uppercase() || c == ' ' || c == '-';
-        if is_start && !snake.is_empty() && !snake.ends_with('_') {
+        if c == ' ' || c == '-' || c.is_ascii_uppercase() && was_lower {
             snake.push('_');
         }
-        if c.is_ascii_alphanumeric() || c == '_' {
+        if c.is_ascii_alphanumeric() {
             snake.push(c.to_ascii_lowercase());
         }
+        was_lower = c.is_ascii_lowercase();
     }
     snake
 }
@@ -212,3 +307,6 @@ fn camel(name: &str) -> String {
     });
     words.collect()
 }
+
+#[cfg(test)]
+mod tests;

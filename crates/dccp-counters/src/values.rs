@@ -40,6 +40,11 @@ impl Counters {
         counters().iter().zip(self.values())
     }
 
+    /// The value at a place in [`counters`].
+    pub(crate) fn at(&self, place: usize) -> u64 {
+        self.0.get(place).copied().unwrap_or(0)
+    }
+
     /// The value by its name in JSON; `None` if no counter has the name.
     pub fn get(&self, key: &str) -> Option<u64> {
         self.0.get(index_of(key)?).copied()
