@@ -143,6 +143,9 @@
 // Room that every address needs as text, with its zero byte.
 #define DCCP_ADDRESS_SIZE 80
 
+// Room that every Service Code needs as text, with its zero byte.
+#define DCCP_SERVICE_CODE_SIZE 16
+
 // Bit of dccp_ready(): a datagram waits, or the connection is over.
 #define DCCP_READY_RECV 1
 
@@ -810,8 +813,25 @@ int dccp_address_to_sockaddr(const char *address,
                              socklen_t *udp_len,
                              uint16_t *dccp_port);
 
+// Adds a Service Code by its text, as dccp_options_service_code() does by its number. The text is "SC:VIDE",
+// "SC=1447642181" or "SC=x56494445" (RFC 5595). Returns 0, DCCP_ERR_INVALID for another text, or DCCP_ERR_OPTION.
+int dccp_options_service(struct dccp_options *options, const char *text);
+
+// Reads the text of a Service Code, as dccp_options_service() does, and writes its number to `*number`. Returns 0 or a
+// negative error.
+int dccp_service_code_from_text(const char *text, uint32_t *number);
+
+// Writes a Service Code as text into `buffer` of `size` bytes: "SC:VIDE" where its characters permit, otherwise
+// "SC=x0000002A". DCCP_SERVICE_CODE_SIZE bytes suffice. Returns the length of the text, or a negative error.
+int64_t dccp_service_code_to_text(uint32_t number, char *buffer, size_t size);
+
+// Returns the port of a service in /etc/services, such as that of "discard", or DCCP_ERR_ADDRESS if there is none.
+// `protocol` is "dccp" or "udp". The addresses of dccp_connect() and dccp_listen() can have such names instead of ports.
+int dccp_service_port(const char *name,
+                      const char *protocol);
+
 // Connects to a DCCP port and stores a new handle in `*socket`, or NULL if that fails. `address` is
-// "HOST:UDP-PORT/DCCP-PORT"; names are looked up. `options` may be NULL for the defaults. Returns 0 or a negative error.
+// "HOST:UDP-PORT/DCCP-PORT"; names of hosts and of services are looked up. `options` may be NULL for the defaults. Returns 0 or a negative error.
 //
 // A non-blocking socket is returned at once. An event of type DCCP_EVENT_CONNECTED or DCCP_EVENT_CLOSED reports the
 // outcome.

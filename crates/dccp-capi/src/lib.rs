@@ -26,6 +26,8 @@ pub mod options;
 
 pub mod address;
 
+pub mod service;
+
 pub mod socket;
 
 pub mod listener;

@@ -69,7 +69,7 @@ pub(crate) fn time(us: u64) -> Duration {
 }
 
 /// Changes the options if the result is allowed.
-unsafe fn set(
+pub(crate) unsafe fn set(
     options: *mut OptionsHandle,
     change: impl FnOnce(Options) -> Result<Options, Failure>,
 ) -> c_int {

@@ -1,6 +1,7 @@
 //! Setters of options.
 
 use super::*;
+use crate::service::*;
 
 #[test]
 fn bad_option_is_refused_and_changes_nothing() {
@@ -83,4 +84,40 @@ fn every_option_takes_a_usual_value() {
     ];
     assert_eq!(results, [0; 31]);
     unsafe { dccp_options_free(o) };
+}
+
+#[test]
+fn service_codes_and_ports_have_names() {
+    for form in [c"SC:VIDE", c"SC=1447642181", c"SC=x56494445"] {
+        let mut number = 0;
+        let status = unsafe { dccp_service_code_from_text(form.as_ptr(), &raw mut number) };
+        assert_eq!((status, number), (0, 0x5649_4445), "{form:?}");
+    }
+    let mut buffer = [0; DCCP_SERVICE_CODE_SIZE];
+    let size = DCCP_SERVICE_CODE_SIZE;
+    let len = unsafe { dccp_service_code_to_text(0x5649_4445, buffer.as_mut_ptr(), size) };
+    assert_eq!((len, text(buffer.as_ptr())), (7, "SC:VIDE".into()));
+    let len = unsafe { dccp_service_code_to_text(42, buffer.as_mut_ptr(), size) };
+    assert_eq!((len, text(buffer.as_ptr())), (12, "SC=x0000002A".into()));
+    let options = dccp_options_new();
+    assert_eq!(
+        unsafe { dccp_options_service(options, c"SC:VIDE".as_ptr()) },
+        0
+    );
+    let wrong = unsafe { dccp_options_service(options, c"VIDE".as_ptr()) };
+    assert_eq!(wrong, DCCP_ERR_INVALID);
+    assert!(detail().starts_with("Service Code VIDE: "), "{}", detail());
+    unsafe { dccp_options_free(options) };
+    let none = unsafe { dccp_service_port(c"no-such-service".as_ptr(), c"dccp".as_ptr()) };
+    assert_eq!(none, DCCP_ERR_ADDRESS);
+    assert!(text(dccp_next_step()).contains("/etc/services"));
+    if dccp::service_port("domain", "udp").is_some() {
+        let domain = unsafe { dccp_service_port(c"domain".as_ptr(), c"udp".as_ptr()) };
+        assert_eq!(domain, 53);
+    }
+    let mut socket = null_mut();
+    let address = c"127.0.0.1:7/no-such-service".as_ptr();
+    let refused = unsafe { dccp_connect(address, null(), &raw mut socket) };
+    assert_eq!(refused, DCCP_ERR_ADDRESS);
+    assert!(detail().contains("no-such-service"), "{}", detail());
 }
