@@ -16,9 +16,16 @@ fn bad_option_is_refused_and_changes_nothing() {
         of(unsafe { dccp_options_ccid(options, 77) }),
         refused("send_ccids: 77: must be one of 2, 3, 4, 248")
     );
-    let (status, problem) = of(unsafe { dccp_options_law(options, c"renoo".as_ptr()) });
-    assert_eq!(status, DCCP_ERR_OPTION);
-    assert!(problem.starts_with("option law: renoo: must be one of reno, "));
+    for (law, expected) in [
+        (c"renoo", "option law: renoo"),
+        (c"scalable:lwnd", "option law: "),
+        (c"scalable:lwnd=x", "option law: "),
+        (c"scalable:none=1", "option law: "),
+    ] {
+        let (status, problem) = of(unsafe { dccp_options_law(options, law.as_ptr()) });
+        assert_eq!(status, DCCP_ERR_OPTION, "{law:?}");
+        assert!(problem.starts_with(expected), "{problem}");
+    }
     assert_eq!(
         of(unsafe { dccp_options_encapsulation(options, 2) }),
         refused("encapsulation: 2: must be one of DCCP_ENCAPSULATION_…")
@@ -81,8 +88,10 @@ fn every_option_takes_a_usual_value() {
         unsafe { dccp_options_max_rate(o, u64::MAX) },
         unsafe { dccp_options_safe_udp(o, DCCP_SAFE_UDP_SHARED, 1_000_000, 1000) },
         unsafe { dccp_options_law(o, c"ledbat".as_ptr()) },
+        unsafe { dccp_options_law(o, c"scalable:lwnd=38".as_ptr()) },
+        unsafe { dccp_options_target_rate(o, 1000, c"x".as_ptr().cast(), 1) },
     ];
-    assert_eq!(results, [0; 31]);
+    assert_eq!(results, [0; 33]);
     unsafe { dccp_options_free(o) };
 }
 
