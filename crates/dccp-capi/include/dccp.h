@@ -10,7 +10,7 @@
  *   the function permits it. Lengths count bytes, and counts count elements. NULL is permitted for 0 of them.
  * - The library copies what it keeps. Texts that it returns belong to it.
  * - A handle is freed once, by the function with the suffix _free, while no other call uses it.
- * - Threads may share sockets and listeners. Options and rings, with their listeners, belong to one thread at a time.
+ * - Threads may share sockets, listeners and engines. Options and rings, with their listeners, belong to one thread at a time.
  * - Texts are UTF-8 and end with a zero byte. Times are in microseconds (us) or in nanoseconds of dccp_now_ns() (ns).
  * - Structs that begin with a field size can grow: set it to the size of the struct before the call.
  * - New versions may add numbers to each group of constants.
@@ -143,6 +143,9 @@
 // Room that every address needs as text, with its zero byte.
 #define DCCP_ADDRESS_SIZE 80
 
+// Room that every Service Code needs as text, with its zero byte.
+#define DCCP_SERVICE_CODE_SIZE 16
+
 // Bit of dccp_ready(): a datagram waits, or the connection is over.
 #define DCCP_READY_RECV 1
 
@@ -248,6 +251,10 @@
 // The connection is over, for `close_reason`. dccp_close_reason() has the text.
 #define DCCP_EVENT_CLOSED 13
 
+// A notice of CCID 248 at the receiver: `received_bits_per_s` arrive, less than 90 % of the `declared_bits_per_s` of the
+// sender. With `is_over` 1 the rate has come back to 95 %.
+#define DCCP_EVENT_SHORTFALL 14
+
 // This end closed, and the peer agreed.
 #define DCCP_CLOSED_LOCAL 1
 
@@ -313,6 +320,10 @@
 
 // Order for dccp_ring_sort(): lowest tag first.
 #define DCCP_RING_BY_TAG 3
+
+// Threads that run connections. Programs need none: all sockets share one engine with one thread. dccp_engine_start() makes
+// one; dccp_engine_free() frees it. Threads may share it.
+typedef struct dccp_engine dccp_engine;
 
 // Waits for connections to a DCCP port. dccp_listen() makes one; dccp_listener_free() frees it. Threads may share it.
 typedef struct dccp_listener dccp_listener;
@@ -488,6 +499,14 @@ typedef struct dccp_event {
   struct dccp_rate rate;
   // The notice of CCID 248.
   struct dccp_safe_udp safe_udp;
+  // The rate that the sender declared, in bits of application data per second (DCCP_EVENT_SHORTFALL).
+  uint64_t declared_bits_per_s;
+  // The rate that arrived (DCCP_EVENT_SHORTFALL).
+  uint64_t received_bits_per_s;
+  // 1 if the shortfall is over, otherwise 0 (DCCP_EVENT_SHORTFALL).
+  int is_over;
+  // Always 0.
+  int reserved;
 } dccp_event;
 
 // Counters of a connection, in datagrams unless the name says otherwise. `pushed` = `queued` + `in_flight` + all fates. Set
@@ -597,6 +616,22 @@ typedef struct dccp_connection_state {
   int is_ecn;
 } dccp_connection_state;
 
+// Settings of an engine. Set `size` to the size of the struct, and all other fields to 0 for the defaults.
+typedef struct dccp_engine_options {
+  // The size of this struct in bytes.
+  size_t size;
+  // The name of its threads, for debuggers and top(1). NULL: "dccp".
+  const char *name;
+  // The time in nanoseconds before each deadline for which a thread polls instead of sleeping: exact to the microsecond, at
+  // the price of processor time. 0: never.
+  uint64_t busy_wait_ns;
+  // The number of threads, at most 1024; 0: 1. Each connection stays with one of them. More than one: Linux only, and
+  // connections over UDP only.
+  uint32_t threads;
+  // Must be 0.
+  uint32_t reserved;
+} dccp_engine_options;
+
 // The connection and the ring that a program asks for. Set `size` to the size of the struct, `slots` and `slot_bytes` to
 // what the program needs, and all other fields to 0 for the defaults.
 typedef struct dccp_ring_request {
@@ -682,11 +717,11 @@ int dccp_options_send_ccids(struct dccp_options *options, const uint8_t *ccids, 
 // Sets the CCIDs for the data that the peer sends, preferred first. `count` is the number of CCIDs at `ccids`.
 int dccp_options_recv_ccids(struct dccp_options *options, const uint8_t *ccids, size_t count);
 
-// Chooses the law of CCID 2's window at this end by its name, with the law's default settings: "reno" (the default),
-// "cubic", "bbr", "ledbat" and others. docs/laws.md describes them. The peer need not know the law. Fails with DCCP_ERR_OPTION
-// if this end does not send with CCID 2.
+// Chooses the law of CCID 2's window at this end by its name and settings: "reno" (the default), "cubic",
+// "scalable:lwnd=38", "cubic:beta=0.8,c=0.5" and others, as dccpmon and dccplab take them. docs/laws.md describes them. The
+// peer need not know the law. Fails with DCCP_ERR_OPTION if this end does not send with CCID 2.
 int dccp_options_law(struct dccp_options *options,
-                     const char *name);
+                     const char *law);
 
 // Adds a Service Code (RFC 5595), such as 0x56494445 for "VIDE". A client asks for one; a listener serves up to 32.
 int dccp_options_service_code(struct dccp_options *options, uint32_t code);
@@ -786,6 +821,14 @@ int dccp_options_mtu(struct dccp_options *options, size_t bytes);
 int dccp_options_max_rate(struct dccp_options *options,
                           uint64_t bits_per_s);
 
+// Tests whether the path carries a rate in bits per second: while the program sends less, copies of the datagram `filler` of
+// `len` bytes make up the difference. The peer's program must ignore them. They obey congestion control, leave only when no
+// other datagram waits, and never raise the sum above the rate. Off by default, because they load the network.
+int dccp_options_target_rate(struct dccp_options *options,
+                             uint64_t bits_per_s,
+                             const void *filler,
+                             size_t len);
+
 // Sets what CCID 248 may assume (docs/safeudp.md). `profile` is DCCP_SAFE_UDP_SHARED or DCCP_SAFE_UDP_PROVISIONED.
 // `declared_bits_per_s` is the rate that the program intends to send, 0 if unknown. `loss_limit_per_million` ends the
 // connection when more packets are missing, 0 never does.
@@ -810,8 +853,25 @@ int dccp_address_to_sockaddr(const char *address,
                              socklen_t *udp_len,
                              uint16_t *dccp_port);
 
+// Adds a Service Code by its text, as dccp_options_service_code() does by its number. The text is "SC:VIDE",
+// "SC=1447642181" or "SC=x56494445" (RFC 5595). Returns 0, DCCP_ERR_INVALID for another text, or DCCP_ERR_OPTION.
+int dccp_options_service(struct dccp_options *options, const char *text);
+
+// Reads the text of a Service Code, as dccp_options_service() does, and writes its number to `*number`. Returns 0 or a
+// negative error.
+int dccp_service_code_from_text(const char *text, uint32_t *number);
+
+// Writes a Service Code as text into `buffer` of `size` bytes: "SC:VIDE" where its characters permit, otherwise
+// "SC=x0000002A". DCCP_SERVICE_CODE_SIZE bytes suffice. Returns the length of the text, or a negative error.
+int64_t dccp_service_code_to_text(uint32_t number, char *buffer, size_t size);
+
+// Returns the port of a service in /etc/services, such as that of "discard", or DCCP_ERR_ADDRESS if there is none.
+// `protocol` is "dccp" or "udp". The addresses of dccp_connect() and dccp_listen() can have such names instead of ports.
+int dccp_service_port(const char *name,
+                      const char *protocol);
+
 // Connects to a DCCP port and stores a new handle in `*socket`, or NULL if that fails. `address` is
-// "HOST:UDP-PORT/DCCP-PORT"; names are looked up. `options` may be NULL for the defaults. Returns 0 or a negative error.
+// "HOST:UDP-PORT/DCCP-PORT"; names of hosts and of services are looked up. `options` may be NULL for the defaults. Returns 0 or a negative error.
 //
 // A non-blocking socket is returned at once. An event of type DCCP_EVENT_CONNECTED or DCCP_EVENT_CLOSED reports the
 // outcome.
@@ -933,6 +993,12 @@ int64_t dccp_sendv(const struct dccp_socket *socket,
                    struct dccp_send_item *items,
                    size_t count);
 
+// Changes the rate of dccp_options_target_rate() for an open connection; 0 ends the fillers. Returns 0 or a negative error.
+int dccp_set_target_rate(const struct dccp_socket *socket,
+                         uint64_t bits_per_s,
+                         const void *filler,
+                         size_t len);
+
 // Returns the number of datagrams in the send buffer, or a negative error.
 int64_t dccp_queued(const struct dccp_socket *socket);
 
@@ -1025,6 +1091,22 @@ const char *dccp_state_name(int state);
 // Writes the result that a send has under CCID 248 to `*report`, as of the engine's last turn. Call it after a send.
 // Returns 1, 0 with other CCIDs, or a negative error.
 int dccp_send_code(const struct dccp_socket *socket, struct dccp_safe_udp *report);
+
+// Starts an engine and stores a new handle in `*engine`, or NULL if that fails. `options` may be NULL for the defaults.
+// Returns 0 or a negative error.
+int dccp_engine_start(const struct dccp_engine_options *options, struct dccp_engine **engine);
+
+// Frees an engine; NULL is allowed. Its threads end when its last socket and listener have been freed, and its connections
+// have ended.
+void dccp_engine_free(struct dccp_engine *engine);
+
+// Lets an engine run the sockets and listeners that are opened with these options. Returns 0 or a negative error.
+int dccp_options_engine(struct dccp_options *options, const struct dccp_engine *engine);
+
+// Waits until no connection of the engine is open, at most for `timeout_us` microseconds. dccp_wait_idle() does so for the
+// engine that sockets share. Returns 0, or DCCP_ERR_TIMED_OUT.
+int dccp_engine_wait_idle(const struct dccp_engine *engine,
+                          uint64_t timeout_us);
 
 // Asks the server of rings at the Unix socket `path` for a connection to `address`, as dccp_connect() has it, and waits
 // until it is open. Stores a new handle in `*ring`, or NULL if that fails. Returns 0 or a negative error:

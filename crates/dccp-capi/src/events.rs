@@ -37,6 +37,10 @@ pub const DCCP_EVENT_SAFE_UDP: c_int = 12;
 /// The connection is over, for `close_reason`. dccp_close_reason() has the text.
 pub const DCCP_EVENT_CLOSED: c_int = 13;
 
+/// A notice of CCID 248 at the receiver: `received_bits_per_s` arrive, less than 90 % of the `declared_bits_per_s` of the
+/// sender. With `is_over` 1 the rate has come back to 95 %.
+pub const DCCP_EVENT_SHORTFALL: c_int = 14;
+
 /// This end closed, and the peer agreed.
 pub const DCCP_CLOSED_LOCAL: c_int = 1;
 /// The peer closed.
@@ -109,6 +113,14 @@ pub struct CEvent {
     pub rate: CRate,
     /// The notice of CCID 248.
     pub safe_udp: CSafeUdp,
+    /// The rate that the sender declared, in bits of application data per second (DCCP_EVENT_SHORTFALL).
+    pub declared_bits_per_s: u64,
+    /// The rate that arrived (DCCP_EVENT_SHORTFALL).
+    pub received_bits_per_s: u64,
+    /// 1 if the shortfall is over, otherwise 0 (DCCP_EVENT_SHORTFALL).
+    pub is_over: c_int,
+    /// Always 0.
+    pub reserved: c_int,
 }
 
 // SAFETY: the struct begins with its size, and zeros are a value of each field.
@@ -118,7 +130,7 @@ unsafe impl Growing for CEvent {
 
 impl CEvent {
     /// The event, if the header has its type.
-    fn of(event: Event) -> Option<Self> {
+    pub(crate) fn of(event: Event) -> Option<Self> {
         let mut out = Self {
             size: size_of::<Self>(),
             ..Self::default()
@@ -153,6 +165,12 @@ impl CEvent {
             Event::SafeUdp(code) => {
                 out.safe_udp = code.into();
                 DCCP_EVENT_SAFE_UDP
+            }
+            Event::Shortfall(shortfall) => {
+                out.declared_bits_per_s = shortfall.declared_bits_per_s;
+                out.received_bits_per_s = shortfall.received_bits_per_s;
+                out.is_over = shortfall.is_over.into();
+                DCCP_EVENT_SHORTFALL
             }
             Event::Closed(reason) => {
                 out.set_reason(&reason);

@@ -47,6 +47,16 @@ impl Failure {
         )
     }
 
+    /// No service has this name.
+    pub(crate) fn service(name: &str, protocol: &str) -> Self {
+        Self::new(
+            DCCP_ERR_ADDRESS,
+            Some(Fault::Caller),
+            format!("service {name}: must be in /etc/services with the protocol {protocol}"),
+            "use the port's number, or add the service to /etc/services",
+        )
+    }
+
     pub(crate) fn new(
         code: c_int,
         fault: Option<Fault>,

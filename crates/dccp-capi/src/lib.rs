@@ -26,6 +26,8 @@ pub mod options;
 
 pub mod address;
 
+pub mod service;
+
 pub mod socket;
 
 pub mod listener;
@@ -43,6 +45,8 @@ pub mod events;
 pub mod stats;
 
 pub mod safeudp;
+
+pub mod engine;
 
 #[cfg(target_os = "linux")]
 pub mod ring;

@@ -4,10 +4,11 @@
 
 use crate::failure::{Failure, status};
 use crate::memory;
-use core::ffi::{c_char, c_int};
+use core::ffi::{c_char, c_int, c_void};
 use core::net::SocketAddr;
 use core::time::Duration;
 use dccp::{Encapsulation, Options, WhenFull, safeudp};
+use dccp_cli::law;
 
 /// Settings of a socket, or of a listener and the sockets that it accepts. Make one with dccp_options_new() and free it
 /// with dccp_options_free(). Calls that open a socket copy it. Only one thread at a time may change it.
@@ -69,7 +70,7 @@ pub(crate) fn time(us: u64) -> Duration {
 }
 
 /// Changes the options if the result is allowed.
-unsafe fn set(
+pub(crate) unsafe fn set(
     options: *mut OptionsHandle,
     change: impl FnOnce(Options) -> Result<Options, Failure>,
 ) -> c_int {
@@ -136,26 +137,20 @@ pub unsafe extern "C" fn dccp_options_recv_ccids(
     unsafe { set(options, change) }
 }
 
-/// Chooses the law of CCID 2's window at this end by its name, with the law's default settings: "reno" (the default),
-/// "cubic", "bbr", "ledbat" and others. docs/laws.md describes them. The peer need not know the law. Fails with DCCP_ERR_OPTION
-/// if this end does not send with CCID 2.
+/// Chooses the law of CCID 2's window at this end by its name and settings: "reno" (the default), "cubic",
+/// "scalable:lwnd=38", "cubic:beta=0.8,c=0.5" and others, as dccpmon and dccplab take them. docs/laws.md describes them. The
+/// peer need not know the law. Fails with DCCP_ERR_OPTION if this end does not send with CCID 2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dccp_options_law(
     options: *mut OptionsHandle,
-    name: *const c_char,
+    law: *const c_char,
 ) -> c_int {
     let change = |o: Options| {
         // SAFETY: the program passes null or a text.
-        let name = unsafe { memory::text(name, "name") }?;
-        let law = dccp::law::all().find(|law| law.name() == name);
-        let law = law.ok_or_else(|| {
-            let names: Vec<_> = dccp::law::all().map(|law| law.name().to_owned()).collect();
-            Failure::option(format!(
-                "option law: {name}: must be one of {}",
-                names.join(", ")
-            ))
-        })?;
-        Ok(o.law(law))
+        let text = unsafe { memory::text(law, "law") }?;
+        let named = law::parse(text);
+        let named = named.map_err(|e| Failure::option(format!("option law: {e}")))?;
+        Ok(o.law(named.config))
     };
     // SAFETY: the program passes null or live options.
     unsafe { set(options, change) }
@@ -429,6 +424,25 @@ pub unsafe extern "C" fn dccp_options_max_rate(
     let rate = Some(bits_per_s).filter(|&rate| rate != u64::MAX);
     // SAFETY: the program passes null or live options.
     unsafe { set(options, |o| Ok(o.max_rate(rate))) }
+}
+
+/// Tests whether the path carries a rate in bits per second: while the program sends less, copies of the datagram `filler` of
+/// `len` bytes make up the difference. The peer's program must ignore them. They obey congestion control, leave only when no
+/// other datagram waits, and never raise the sum above the rate. Off by default, because they load the network.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dccp_options_target_rate(
+    options: *mut OptionsHandle,
+    bits_per_s: u64,
+    filler: *const c_void,
+    len: usize,
+) -> c_int {
+    let change = |o: Options| {
+        // SAFETY: the program passes `len` bytes.
+        let filler = unsafe { memory::bytes(filler, len, "filler") }?;
+        Ok(o.target_rate(bits_per_s, filler))
+    };
+    // SAFETY: the program passes null or live options.
+    unsafe { set(options, change) }
 }
 
 /// Sets what CCID 248 may assume (docs/safeudp.md). `profile` is DCCP_SAFE_UDP_SHARED or DCCP_SAFE_UDP_PROVISIONED.

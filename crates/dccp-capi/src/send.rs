@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "functions with names that C can call")]
 
-use crate::failure::{Failure, send_code, value};
+use crate::failure::{Failure, send_code, status, value};
 use crate::memory::{self, Growing};
 use crate::options::{policy, time};
 use crate::socket::SocketHandle;
@@ -166,6 +166,27 @@ fn result(result: &Result<DatagramId, SendError>) -> i64 {
         Ok(id) => number(*id),
         Err(e) => send_code(e).into(),
     }
+}
+
+/// Changes the rate of dccp_options_target_rate() for an open connection; 0 ends the fillers. Returns 0 or a negative error.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dccp_set_target_rate(
+    socket: *const SocketHandle,
+    bits_per_s: u64,
+    filler: *const c_void,
+    len: usize,
+) -> c_int {
+    status(|| {
+        // SAFETY: the program passes null or a live socket.
+        let handle = unsafe { memory::shared(socket, "socket") }?;
+        // SAFETY: the program passes `len` bytes.
+        let filler = unsafe { memory::bytes(filler, len, "filler") }?;
+        if bits_per_s > 0 && filler.is_empty() {
+            return Err(Failure::invalid("len: 0: must be at least 1"));
+        }
+        handle.socket.set_target_rate(bits_per_s, filler);
+        Ok(())
+    })
 }
 
 /// Returns the number of datagrams in the send buffer, or a negative error.

@@ -73,7 +73,7 @@ pub(crate) unsafe fn options_or_default(options: *const OptionsHandle) -> Option
 }
 
 /// Connects to a DCCP port and stores a new handle in `*socket`, or NULL if that fails. `address` is
-/// "HOST:UDP-PORT/DCCP-PORT"; names are looked up. `options` may be NULL for the defaults. Returns 0 or a negative error.
+/// "HOST:UDP-PORT/DCCP-PORT"; names of hosts and of services are looked up. `options` may be NULL for the defaults. Returns 0 or a negative error.
 ///
 /// A non-blocking socket is returned at once. An event of type DCCP_EVENT_CONNECTED or DCCP_EVENT_CLOSED reports the
 /// outcome.

@@ -1,5 +1,9 @@
 //! Addresses: where a DCCP socket or listener is.
 
+mod services;
+
+pub use services::service_port;
+
 use crate::fault::Fault;
 use core::fmt;
 use core::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
@@ -16,7 +20,8 @@ pub const DEFAULT_UDP_PORT: u16 = 14233;
 /// the DCCP port; the UDP port is ignored, and is 0 in addresses that this library returns.
 ///
 /// The text form is `IP:UDP-PORT/DCCP-PORT`, with IPv6 addresses in brackets. Without a UDP port it is
-/// [`DEFAULT_UDP_PORT`].
+/// [`DEFAULT_UDP_PORT`]. Where names are looked up ([`ToDccpAddrs`]), each port can be the name of a service of
+/// `/etc/services`, with the protocols `udp` and `dccp`: `example.net:dccp-udp/discard`.
 ///
 /// ```
 /// use dccp::DccpAddr;
@@ -95,9 +100,9 @@ impl fmt::Display for DccpAddr {
 impl FromStr for DccpAddr {
     type Err = AddrError;
 
-    /// Reads `IP:UDP-PORT/DCCP-PORT`. Names of hosts and of interfaces are looked up by [`ToDccpAddrs`] instead.
+    /// Reads `IP:UDP-PORT/DCCP-PORT`. Names of hosts, interfaces and services are looked up by [`ToDccpAddrs`] instead.
     fn from_str(text: &str) -> Result<Self, AddrError> {
-        let parts = Parts::of(text)?;
+        let parts = Parts::of(text, None)?;
         let not_an_ip = || AddrError::NotAnIp { text: text.into() };
         let bracketed = format!("[{}]:{}", parts.host, parts.udp_port);
         let udp = match parts.host.parse() {
@@ -125,6 +130,18 @@ pub enum AddrError {
         /// The text.
         text: String,
     },
+    /// Caller: no service has this name.
+    #[error(
+        "address {text}: {name}: must be a port or a service of the protocol {protocol} in /etc/services"
+    )]
+    UnknownService {
+        /// The text.
+        text: String,
+        /// The name.
+        name: String,
+        /// The protocol of the port: `udp` or `dccp`.
+        protocol: &'static str,
+    },
     /// Caller: the host is no IP address, where no name is looked up.
     #[error("address {text}: must begin with an IP address")]
     NotAnIp {
@@ -151,6 +168,9 @@ impl AddrError {
     /// The next step for the user, in one line.
     pub fn next_step(&self) -> &'static str {
         match self {
+            Self::UnknownService { .. } => {
+                "write the port as a number, or add the service to /etc/services"
+            }
             Self::NoUdpPort => "write host:port, as in 192.0.2.10:14233",
             Self::Lookup(_) => "check the spelling and the name servers, or write the address",
             _ => "write HOST:UDP-PORT/DCCP-PORT, as in 192.0.2.10:14233/5001",
@@ -165,6 +185,9 @@ impl AddrError {
     }
 }
 
+/// Returns the port of a service by its name and protocol.
+type LookUp<'a> = dyn Fn(&str, &str) -> Option<u16> + 'a;
+
 /// Host, UDP port and DCCP port of a text.
 struct Parts<'a> {
     /// Without brackets.
@@ -174,11 +197,21 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    fn of(text: &'a str) -> Result<Self, AddrError> {
+    /// Splits a text. Without `look_up`, ports must be numbers.
+    fn of(text: &'a str, look_up: Option<&LookUp<'_>>) -> Result<Self, AddrError> {
         let (place, dccp_port) = text
             .rsplit_once('/')
             .ok_or_else(|| AddrError::NoDccpPort { text: text.into() })?;
-        let port = |port: &str| {
+        let port = |port: &str, protocol: &'static str| {
+            if let Some(look_up) = look_up
+                && services::is_name(port)
+            {
+                return look_up(port, protocol).ok_or_else(|| AddrError::UnknownService {
+                    text: text.into(),
+                    name: port.into(),
+                    protocol,
+                });
+            }
             let is_number = !port.starts_with('+');
             let number = port.parse().ok().filter(|_| is_number);
             number.ok_or_else(|| AddrError::BadPort { text: text.into() })
@@ -198,8 +231,8 @@ impl<'a> Parts<'a> {
         };
         Ok(Self {
             host,
-            udp_port: udp_port.map_or(Ok(DEFAULT_UDP_PORT), port)?,
-            dccp_port: port(dccp_port)?,
+            udp_port: udp_port.map_or(Ok(DEFAULT_UDP_PORT), |p| port(p, "udp"))?,
+            dccp_port: port(dccp_port, "dccp")?,
         })
     }
 }
@@ -209,7 +242,7 @@ impl<'a> Parts<'a> {
 /// | type | example |
 /// |---|---|
 /// | [`DccpAddr`], or a slice of them | `listener.local_addrs()` |
-/// | text: host, UDP port, DCCP port | `"example.net:14233/5001"`, `"[fe80::1%eth0]:14233/5001"` |
+/// | text: host, UDP port, DCCP port | `"example.net:14233/5001"`, `"[fe80::1%eth0]:dccp-udp/discard"` |
 /// | host and UDP port as for a UDP socket, and the DCCP port | `("192.0.2.10:14233", 5001)` |
 ///
 /// Names are looked up, which can block.
@@ -241,7 +274,7 @@ impl ToDccpAddrs for Vec<DccpAddr> {
 
 impl ToDccpAddrs for str {
     fn to_dccp_addrs(&self) -> Result<Vec<DccpAddr>, AddrError> {
-        let parts = Parts::of(self)?;
+        let parts = Parts::of(self, Some(&service_port))?;
         let found = (parts.host, parts.udp_port).to_socket_addrs()?;
         Ok(found.map(|udp| (udp, parts.dccp_port).into()).collect())
     }
@@ -330,6 +363,38 @@ mod tests {
             assert!(matches!(refused(text), AddrError::NotAnIp { .. }), "{text}");
         }
         assert!(matches!(refused("[::1]7/8"), AddrError::BadPort { .. }));
+    }
+
+    #[test]
+    fn ports_can_be_names_of_services() {
+        let look_up = |name: &str, protocol: &str| match (name, protocol) {
+            ("dccp-udp", "udp") => Some(6511),
+            ("discard", "dccp") => Some(9),
+            _ => None,
+        };
+        let ports = |text| Parts::of(text, Some(&look_up)).map(|p| (p.udp_port, p.dccp_port));
+        assert_eq!(ports("a:dccp-udp/discard").unwrap(), (6511, 9));
+        assert_eq!(ports("[::1]:7/discard").unwrap(), (7, 9));
+        assert_eq!(ports("a/discard").unwrap(), (DEFAULT_UDP_PORT, 9));
+        // Each port has its own protocol.
+        let error = ports("a:discard/9").unwrap_err();
+        assert!(
+            matches!(&error, AddrError::UnknownService { name, protocol: "udp", .. } if name == "discard")
+        );
+        assert_eq!(error.fault(), Fault::Caller);
+        assert!(error.next_step().contains("/etc/services"));
+        // The system's own list, which any system with UDP has.
+        if service_port("domain", "udp").is_some() {
+            assert_eq!(
+                "127.0.0.1:domain/7".to_dccp_addrs().unwrap(),
+                [parsed("127.0.0.1:53/7")]
+            );
+        }
+        let unknown = "127.0.0.1:7/no-such-service".to_dccp_addrs();
+        assert!(matches!(unknown, Err(AddrError::UnknownService { .. })));
+        // Without a look-up, ports are numbers.
+        let refused = "127.0.0.1:domain/7".parse::<DccpAddr>();
+        assert!(matches!(refused, Err(AddrError::BadPort { .. })));
     }
 
     #[test]

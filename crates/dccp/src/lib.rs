@@ -103,7 +103,7 @@ pub mod tokio;
 mod wake_fds;
 mod words;
 
-pub use addr::{AddrError, DEFAULT_UDP_PORT, DccpAddr, ToDccpAddrs};
+pub use addr::{AddrError, DEFAULT_UDP_PORT, DccpAddr, ToDccpAddrs, service_port};
 pub use counts::{RecvCounts, SendCounts};
 pub use engine::{Engine, EngineOptions};
 pub use error::{

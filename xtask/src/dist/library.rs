@@ -78,6 +78,8 @@ fn stage_development(built: &Path) -> Result<PathBuf> {
         let name = example.file_name().context("an example")?;
         install(&example, &documents.join("examples").join(name), "644")?;
     }
+    let services = documents.join("examples/services");
+    install(Path::new("contrib/services"), &services, "644")?;
     stage_pages(&root.join(PAGES))?;
     Ok(root)
 }

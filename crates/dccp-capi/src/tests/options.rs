@@ -1,6 +1,7 @@
 //! Setters of options.
 
 use super::*;
+use crate::service::*;
 
 #[test]
 fn bad_option_is_refused_and_changes_nothing() {
@@ -15,9 +16,16 @@ fn bad_option_is_refused_and_changes_nothing() {
         of(unsafe { dccp_options_ccid(options, 77) }),
         refused("send_ccids: 77: must be one of 2, 3, 4, 248")
     );
-    let (status, problem) = of(unsafe { dccp_options_law(options, c"renoo".as_ptr()) });
-    assert_eq!(status, DCCP_ERR_OPTION);
-    assert!(problem.starts_with("option law: renoo: must be one of reno, "));
+    for (law, expected) in [
+        (c"renoo", "option law: renoo"),
+        (c"scalable:lwnd", "option law: "),
+        (c"scalable:lwnd=x", "option law: "),
+        (c"scalable:none=1", "option law: "),
+    ] {
+        let (status, problem) = of(unsafe { dccp_options_law(options, law.as_ptr()) });
+        assert_eq!(status, DCCP_ERR_OPTION, "{law:?}");
+        assert!(problem.starts_with(expected), "{problem}");
+    }
     assert_eq!(
         of(unsafe { dccp_options_encapsulation(options, 2) }),
         refused("encapsulation: 2: must be one of DCCP_ENCAPSULATION_…")
@@ -80,7 +88,45 @@ fn every_option_takes_a_usual_value() {
         unsafe { dccp_options_max_rate(o, u64::MAX) },
         unsafe { dccp_options_safe_udp(o, DCCP_SAFE_UDP_SHARED, 1_000_000, 1000) },
         unsafe { dccp_options_law(o, c"ledbat".as_ptr()) },
+        unsafe { dccp_options_law(o, c"scalable:lwnd=38".as_ptr()) },
+        unsafe { dccp_options_target_rate(o, 1000, c"x".as_ptr().cast(), 1) },
     ];
-    assert_eq!(results, [0; 31]);
+    assert_eq!(results, [0; 33]);
     unsafe { dccp_options_free(o) };
+}
+
+#[test]
+fn service_codes_and_ports_have_names() {
+    for form in [c"SC:VIDE", c"SC=1447642181", c"SC=x56494445"] {
+        let mut number = 0;
+        let status = unsafe { dccp_service_code_from_text(form.as_ptr(), &raw mut number) };
+        assert_eq!((status, number), (0, 0x5649_4445), "{form:?}");
+    }
+    let mut buffer = [0; DCCP_SERVICE_CODE_SIZE];
+    let size = DCCP_SERVICE_CODE_SIZE;
+    let len = unsafe { dccp_service_code_to_text(0x5649_4445, buffer.as_mut_ptr(), size) };
+    assert_eq!((len, text(buffer.as_ptr())), (7, "SC:VIDE".into()));
+    let len = unsafe { dccp_service_code_to_text(42, buffer.as_mut_ptr(), size) };
+    assert_eq!((len, text(buffer.as_ptr())), (12, "SC=x0000002A".into()));
+    let options = dccp_options_new();
+    assert_eq!(
+        unsafe { dccp_options_service(options, c"SC:VIDE".as_ptr()) },
+        0
+    );
+    let wrong = unsafe { dccp_options_service(options, c"VIDE".as_ptr()) };
+    assert_eq!(wrong, DCCP_ERR_INVALID);
+    assert!(detail().starts_with("Service Code VIDE: "), "{}", detail());
+    unsafe { dccp_options_free(options) };
+    let none = unsafe { dccp_service_port(c"no-such-service".as_ptr(), c"dccp".as_ptr()) };
+    assert_eq!(none, DCCP_ERR_ADDRESS);
+    assert!(text(dccp_next_step()).contains("/etc/services"));
+    if dccp::service_port("domain", "udp").is_some() {
+        let domain = unsafe { dccp_service_port(c"domain".as_ptr(), c"udp".as_ptr()) };
+        assert_eq!(domain, 53);
+    }
+    let mut socket = null_mut();
+    let address = c"127.0.0.1:7/no-such-service".as_ptr();
+    let refused = unsafe { dccp_connect(address, null(), &raw mut socket) };
+    assert_eq!(refused, DCCP_ERR_ADDRESS);
+    assert!(detail().contains("no-such-service"), "{}", detail());
 }

@@ -78,17 +78,20 @@ struct Server {
 /// Reads `HOST`, `HOST:PORT` or `HOST:PORT/DCCP-PORT`. An IPv6 address with a port stands in brackets.
 fn server(text: &str) -> Result<Server, BadValue> {
     let next = "write for example --from 192.0.2.10, --from [2001:db8::1]:14233 or --from a.example:14233/5001";
-    let port = |text: &str| {
-        number(1..=u16::MAX)(text).map_err(|_| BadValue::new("a port must be 1 to 65535", next))
+    let port = |text: &str, protocol: &str| {
+        let found = number(1..=u16::MAX)(text).ok();
+        let found = found.or_else(|| dccp::service_port(text, protocol));
+        let rule = "a port must be 1 to 65535, or a name of /etc/services";
+        found.ok_or_else(|| BadValue::new(rule, next))
     };
     let (place, dccp_port) = match text.split_once('/') {
-        Some((place, dccp_port)) => (place, Some(port(dccp_port)?)),
+        Some((place, dccp_port)) => (place, Some(port(dccp_port, "dccp")?)),
         None => (text, None),
     };
     let is_bare_v6 = place.matches(':').count() > 1 && !place.starts_with('[');
     let (host, udp_port) = match place.rsplit_once(':') {
         Some((host, udp_port)) if !is_bare_v6 && !udp_port.ends_with(']') => {
-            (host, Some(port(udp_port)?))
+            (host, Some(port(udp_port, "udp")?))
         }
         _ => (place, None),
     };
@@ -186,8 +189,12 @@ mod tests {
                 "error: there is no host to measure to\n next: write `dccpmon HOST`, or `dccpmon serve` on the other host",
             ),
             (
+                "--from a/no-such-service b",
+                "error: --from a/no-such-service: a port must be 1 to 65535, or a name of /etc/services\n next: write for example --from 192.0.2.10, --from [2001:db8::1]:14233 or --from a.example:14233/5001",
+            ),
+            (
                 "--from a:0 b",
-                "error: --from a:0: a port must be 1 to 65535\n next: write for example --from 192.0.2.10, --from [2001:db8::1]:14233 or --from a.example:14233/5001",
+                "error: --from a:0: a port must be 1 to 65535, or a name of /etc/services\n next: write for example --from 192.0.2.10, --from [2001:db8::1]:14233 or --from a.example:14233/5001",
             ),
         ] {
             let failure = parse(line.split_whitespace().map(Into::into)).unwrap_err();

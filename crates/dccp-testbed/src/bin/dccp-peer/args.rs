@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use dccp::{Encapsulation, Options};
+use dccp::{Encapsulation, Options, ServiceCode};
 
 #[derive(Parser)]
 pub(crate) struct Args {
@@ -43,9 +43,9 @@ pub(crate) enum Carrier {
 
 #[derive(clap::Args)]
 pub(crate) struct Settings {
-    /// Service Code, a number
-    #[arg(long, default_value_t = 0)]
-    pub(crate) service: u32,
+    /// Service Code: SC:VIDE, SC=x56494445, or a number
+    #[arg(long, default_value = "0", value_parser = service)]
+    pub(crate) service: ServiceCode,
     /// CCID of both directions
     #[arg(long, default_value_t = 2)]
     pub(crate) ccid: u8,
@@ -105,7 +105,7 @@ impl Settings {
         };
         let mut options = Options::new()
             .encapsulation(over)
-            .service_code(self.service.to_be_bytes())
+            .service_codes(&[self.service])
             .ccid(self.ccid)
             .checksum_coverage(self.cscov)
             .min_checksum_coverage(self.min_cscov);
@@ -127,6 +127,12 @@ impl Settings {
     pub(crate) fn timeout(&self) -> Option<Duration> {
         self.timeout
     }
+}
+
+/// A Service Code in a form of RFC 5595, or a number.
+fn service(text: &str) -> Result<ServiceCode, String> {
+    let code = text.parse::<ServiceCode>();
+    code.or_else(|e| format!("SC={text}").parse().map_err(|_| e.to_string()))
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

@@ -46,7 +46,7 @@ fn listen(port: u16, settings: &Settings) -> bool {
     };
     println!(
         r#"{{"type":"listening","port":{port},"service":{}}}"#,
-        settings.service
+        settings.service.0
     );
     thread::scope(|scope| {
         let mut sessions = Vec::new();
