@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// The most applications of one user that are accepted in a second. More are refused at once, so that a user who connects
 /// in a loop does not keep the server from the others.
-const PER_SECOND: u32 = 500;
+const PER_SECOND: u32 = 2000;
 
 /// Counts the applications that connected in the present second, by their users.
 #[derive(Debug, Default)]
@@ -52,8 +52,8 @@ mod tests {
     fn users_have_a_number_of_applications_in_each_second() {
         let mut arrivals = Arrivals::default();
         let start = Instant::from_nanos(5_000_000_000);
-        let admitted = (0..2000).filter(|_| arrivals.admit(start, 7)).count();
-        assert_eq!(admitted, 500);
+        let admitted = (0..5000).filter(|_| arrivals.admit(start, 7)).count();
+        assert_eq!(admitted, 2000);
         assert!(arrivals.admit(start, 8), "others are not affected");
         assert!(arrivals.admit(start + Duration::from_secs(1), 7));
     }
