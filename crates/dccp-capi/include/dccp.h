@@ -616,6 +616,42 @@ typedef struct dccp_connection_state {
   int is_ecn;
 } dccp_connection_state;
 
+// Properties of a received message. Set `size` to the size of the struct before the call.
+typedef struct dccp_message_meta {
+  // The size of this struct in bytes. The call sets it to the number of bytes written.
+  size_t size;
+  // The length of the message in bytes, also if the buffer is shorter.
+  size_t message_len;
+  // When its first fragment arrived, as of dccp_now_ns().
+  uint64_t first_arrived_ns;
+  // When its last fragment arrived.
+  uint64_t completed_ns;
+  // The sender's number of the message, modulo 2^32.
+  uint32_t number;
+  // DCCP_RECV_TRUNCATED if the buffer was too short and the message's end is lost, otherwise 0.
+  uint32_t flags;
+} dccp_message_meta;
+
+// The fate of one message. Times are those of dccp_now_ns().
+typedef struct dccp_message_report {
+  // The message's number.
+  uint64_t id;
+  // The program's tag.
+  uint64_t tag;
+  // When the program sent it.
+  uint64_t queued_ns;
+  // When its first fragment left; 0 if none did.
+  uint64_t begun_ns;
+  // When the fate became known.
+  uint64_t known_ns;
+  // Its length in bytes.
+  size_t len;
+  // DCCP_FATE_ACKED if the peer received all fragments. Otherwise the fate of the fragment that failed first.
+  int fate;
+  // Drop Code of DCCP_FATE_RX_DROPPED, otherwise 0.
+  int drop_code;
+} dccp_message_report;
+
 // Settings of an engine. Set `size` to the size of the struct, and all other fields to 0 for the defaults.
 typedef struct dccp_engine_options {
   // The size of this struct in bytes.
@@ -1091,6 +1127,50 @@ const char *dccp_state_name(int state);
 // Writes the result that a send has under CCID 248 to `*report`, as of the engine's last turn. Call it after a send.
 // Returns 1, 0 with other CCIDs, or a negative error.
 int dccp_send_code(const struct dccp_socket *socket, struct dccp_safe_udp *report);
+
+// Lets the connections that are opened with these options carry messages larger than a packet. `application` has three
+// characters, which both ends use: the Service Code is "M" and these. Fates and rate hints are switched on. Returns 0 or a
+// negative error.
+//
+// Such sockets, also those that a listener accepts, take the functions dccp_message_… instead of dccp_send(), dccp_recv(),
+// dccp_fates(), dccp_close() and their relatives, which then fail with DCCP_ERR_INVALID.
+int dccp_options_messages(struct dccp_options *options,
+                          const char *application);
+
+// Sends a message of `len` bytes, which the library copies, as soon as congestion control allows, without waiting.
+// `options` are those of dccp_send_with(), or NULL. A message that cannot finish before its deadline does not begin, and
+// one that has lost a fragment does not go on. Returns its number, counted from 0, or a negative error: DCCP_ERR_AGAIN if
+// too many messages have no fate yet, DCCP_ERR_TOO_BIG.
+int64_t dccp_message_send(const struct dccp_socket *socket,
+                          const void *data,
+                          size_t len,
+                          const struct dccp_send_options *options);
+
+// Copies the next whole message into `buffer` of `size` bytes, and its properties to `*meta`, which may be NULL. A blocking
+// socket waits for it. The longest message has 1048576 bytes. Returns the number of bytes copied, or a negative error.
+int64_t dccp_message_recv(const struct dccp_socket *socket,
+                          void *buffer,
+                          size_t size,
+                          struct dccp_message_meta *meta);
+
+// Writes up to `count` known fates of messages to `reports` without waiting, and forgets them. Returns their number, or a
+// negative error.
+int64_t dccp_message_fates(const struct dccp_socket *socket,
+                           struct dccp_message_report *reports,
+                           size_t count);
+
+// Withdraws the messages whose tag is from `first` to `last`, as far as they have not left entirely. They get the fate
+// DCCP_FATE_WITHDRAWN. Returns their number, or a negative error.
+int64_t dccp_message_withdraw_tags(const struct dccp_socket *socket, uint64_t first, uint64_t last);
+
+// Waits until the messages have left, at most for `timeout_us` microseconds, and withdraws the rest. Then closes, and waits
+// for the end for as long again. Returns 0, or DCCP_ERR_TIMED_OUT if the connection then ends in the background.
+int dccp_message_close(const struct dccp_socket *socket,
+                       uint64_t timeout_us);
+
+// Fills the rate up to `bits_per_s` with datagrams that the peer's messages ignore, as dccp_set_target_rate() does with
+// datagrams of the program; 0 ends that. Returns 0 or a negative error.
+int dccp_message_set_target_rate(const struct dccp_socket *socket, uint64_t bits_per_s);
 
 // Starts an engine and stores a new handle in `*engine`, or NULL if that fails. `options` may be NULL for the defaults.
 // Returns 0 or a negative error.

@@ -89,7 +89,7 @@ pub unsafe extern "C" fn dccp_fates(
         // SAFETY: the program passes `count` structs.
         let room = unsafe { memory::elements_mut(fates, count, "fates") }?;
         let mut reports = Vec::new();
-        handle.socket.recv_fates(&mut reports, room.len());
+        handle.datagrams()?.recv_fates(&mut reports, room.len());
         for (fate, report) in room.iter_mut().zip(&reports) {
             *fate = CFate::of(report);
         }
@@ -105,7 +105,7 @@ pub unsafe extern "C" fn dccp_store_fates(socket: *const SocketHandle, at_least:
     value(|| {
         // SAFETY: the program passes null or a live socket.
         let handle = unsafe { memory::shared(socket, "socket") }?;
-        handle.socket.store_fates(at_least);
+        handle.datagrams()?.store_fates(at_least);
         Ok(0)
     })
 }

@@ -46,6 +46,8 @@ pub mod stats;
 
 pub mod safeudp;
 
+pub mod message;
+
 pub mod engine;
 
 #[cfg(target_os = "linux")]

@@ -14,6 +14,8 @@ use std::sync::OnceLock;
 #[derive(Debug)]
 pub struct ListenerHandle {
     listener: Listener,
+    /// Those of accepted sockets.
+    options: OptionsHandle,
     ready: OnceLock<ReadyFd>,
 }
 
@@ -33,7 +35,8 @@ pub unsafe extern "C" fn dccp_listen(
             // SAFETY: the program passes null or live options.
             let options = unsafe { options_or_default(options) };
             Ok(ListenerHandle {
-                listener: Listener::bind(address, &options)?,
+                listener: Listener::bind(address, &options.options)?,
+                options,
                 ready: OnceLock::new(),
             })
         };
@@ -59,7 +62,7 @@ pub unsafe extern "C" fn dccp_accept(
     status(|| {
         // SAFETY: the program passes null or a live listener.
         let handle = unsafe { memory::shared(listener, "listener") }?;
-        let accept = || Ok(SocketHandle::new(handle.listener.accept()?));
+        let accept = || SocketHandle::new(handle.listener.accept()?, &handle.options);
         // SAFETY: the program passes room for a pointer.
         unsafe { memory::put_handle(socket, accept, "socket") }
     })

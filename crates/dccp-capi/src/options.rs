@@ -15,9 +15,11 @@ use dccp_cli::law;
 ///
 /// Each setter returns 0, or DCCP_ERR_OPTION if the value is not allowed or does not go with the options set before. The
 /// options then stay as they were, and dccp_last_detail() states the constraint.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct OptionsHandle {
     pub(crate) options: Options,
+    /// Connections carry messages instead of datagrams.
+    pub(crate) has_messages: bool,
 }
 
 /// Value for dccp_options_encapsulation(): UDP (RFC 6773). It crosses NATs and needs no privilege.
@@ -74,12 +76,27 @@ pub(crate) unsafe fn set(
     options: *mut OptionsHandle,
     change: impl FnOnce(Options) -> Result<Options, Failure>,
 ) -> c_int {
+    let change = |handle: OptionsHandle| {
+        Ok(OptionsHandle {
+            options: change(handle.options)?,
+            ..handle
+        })
+    };
+    // SAFETY: the caller has the same duty.
+    unsafe { set_handle(options, change) }
+}
+
+/// As [`set`], for what the options of the crate `dccp` do not have.
+pub(crate) unsafe fn set_handle(
+    options: *mut OptionsHandle,
+    change: impl FnOnce(OptionsHandle) -> Result<OptionsHandle, Failure>,
+) -> c_int {
     status(|| {
         // SAFETY: the program passes null or options that no other thread uses.
         let handle = unsafe { memory::exclusive(options, "options") }?;
-        let changed = change(handle.options.clone())?;
-        changed.check()?;
-        handle.options = changed;
+        let changed = change(handle.clone())?;
+        changed.options.check()?;
+        *handle = changed;
         Ok(())
     })
 }

@@ -83,7 +83,7 @@ pub unsafe extern "C" fn dccp_recv(
         let handle = unsafe { memory::shared(socket, "socket") }?;
         // SAFETY: the program passes `size` bytes.
         let buffer = unsafe { memory::buffer(buffer, size, "buffer") }?;
-        Ok(count(handle.socket.recv(buffer)?))
+        Ok(count(handle.datagrams()?.recv(buffer)?))
     })
 }
 
@@ -101,7 +101,7 @@ pub unsafe extern "C" fn dccp_recv_with(
         // SAFETY: the program passes `size` bytes.
         let buffer = unsafe { memory::buffer(buffer, size, "buffer") }?;
         // SAFETY: the program passes null or a struct that begins with its size.
-        unsafe { put_meta(meta, size, || Ok(handle.socket.recv_meta(buffer)?)) }
+        unsafe { put_meta(meta, size, || Ok(handle.datagrams()?.recv_meta(buffer)?)) }
     })
 }
 
@@ -144,7 +144,7 @@ pub unsafe extern "C" fn dccp_recvv(
         }
         let limit = items.len().min(DCCP_RECVV_MAX);
         let mut batch = handle.take_batch(limit);
-        if let Err(error) = handle.socket.recv_batch(&mut batch) {
+        if let Err(error) = handle.datagrams()?.recv_batch(&mut batch) {
             // The batch still has the datagrams of an earlier call.
             handle.keep_batch(limit, batch);
             return Err(error.into());

@@ -127,7 +127,7 @@ pub unsafe extern "C" fn dccp_send_with(
         let data = unsafe { memory::bytes(data, len, "data") }?;
         // SAFETY: the program passes null or options.
         let options = unsafe { options_of(options) }?;
-        Ok(number(handle.socket.send_with(data, options)?))
+        Ok(number(handle.datagrams()?.send_with(data, options)?))
     })
 }
 
@@ -153,7 +153,7 @@ pub unsafe extern "C" fn dccp_sendv(
             let options = unsafe { options_of(item.options) }?;
             batch.push(SendItem::with(data, options));
         }
-        let taken = handle.socket.send_batch(&mut batch);
+        let taken = handle.datagrams()?.send_batch(&mut batch);
         for (item, sent) in items.iter_mut().zip(&batch) {
             item.result = result(&sent.result);
         }
@@ -184,7 +184,7 @@ pub unsafe extern "C" fn dccp_set_target_rate(
         if bits_per_s > 0 && filler.is_empty() {
             return Err(Failure::invalid("len: 0: must be at least 1"));
         }
-        handle.socket.set_target_rate(bits_per_s, filler);
+        handle.datagrams()?.set_target_rate(bits_per_s, filler);
         Ok(())
     })
 }
@@ -195,7 +195,7 @@ pub unsafe extern "C" fn dccp_queued(socket: *const SocketHandle) -> i64 {
     value(|| {
         // SAFETY: the program passes null or a live socket.
         let handle = unsafe { memory::shared(socket, "socket") }?;
-        Ok(count(handle.socket.queued()))
+        Ok(count(handle.datagrams()?.queued()))
     })
 }
 
@@ -206,7 +206,7 @@ pub unsafe extern "C" fn dccp_flush(socket: *const SocketHandle, timeout_us: u64
     value(|| {
         // SAFETY: the program passes null or a live socket.
         let handle = unsafe { memory::shared(socket, "socket") }?;
-        handle.socket.flush(time(timeout_us))?;
+        handle.datagrams()?.flush(time(timeout_us))?;
         Ok(0)
     })
 }
@@ -245,6 +245,6 @@ unsafe fn withdraw(
     value(|| {
         // SAFETY: the program passes null or a live socket.
         let handle = unsafe { memory::shared(socket, "socket") }?;
-        Ok(count(handle.socket.withdraw_if(is_unwanted)))
+        Ok(count(handle.datagrams()?.withdraw_if(is_unwanted)))
     })
 }

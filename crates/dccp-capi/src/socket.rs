@@ -7,7 +7,8 @@ use crate::options::{DCCP_FOREVER, OptionsHandle, time};
 use crate::{memory, text};
 use core::ffi::{c_char, c_int, c_void};
 use core::time::Duration;
-use dccp::{DccpAddr, Engine, Options, Ready, ReadyFd, RecvBatch, Socket};
+use dccp::message::MessageSocket;
+use dccp::{ConnectError, DccpAddr, Engine, Ready, ReadyFd, RecvBatch, Socket};
 use std::net::Shutdown;
 use std::os::fd::AsRawFd;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -16,19 +17,60 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 /// one that sends and one that receives.
 #[derive(Debug)]
 pub struct SocketHandle {
-    pub(crate) socket: Socket,
+    carried: Carried,
     /// Opened when the program asks for it. It lives as long as the handle.
     ready: OnceLock<ReadyFd>,
     /// Memory for the datagrams of one call, with their greatest number.
     batch: Mutex<Option<(usize, RecvBatch)>>,
 }
 
+/// A connection by what it carries.
+#[derive(Debug)]
+enum Carried {
+    Datagrams(Socket),
+    Messages(MessageSocket),
+}
+
 impl SocketHandle {
-    pub(crate) fn new(socket: Socket) -> Self {
-        Self {
-            socket,
+    /// The handle of a connection that was opened with these options.
+    pub(crate) fn new(socket: Socket, options: &OptionsHandle) -> Result<Self, Failure> {
+        let carried = if options.has_messages {
+            Carried::Messages(MessageSocket::new(socket).map_err(ConnectError::from)?)
+        } else {
+            Carried::Datagrams(socket)
+        };
+        Ok(Self {
+            carried,
             ready: OnceLock::new(),
             batch: Mutex::default(),
+        })
+    }
+
+    /// The connection, for what does not depend on datagrams.
+    pub(crate) fn socket(&self) -> &Socket {
+        match &self.carried {
+            Carried::Datagrams(socket) => socket,
+            Carried::Messages(messages) => messages.socket(),
+        }
+    }
+
+    /// The connection, if it carries datagrams.
+    pub(crate) fn datagrams(&self) -> Result<&Socket, Failure> {
+        match &self.carried {
+            Carried::Datagrams(socket) => Ok(socket),
+            Carried::Messages(_) => Err(Failure::invalid(
+                "socket: must carry datagrams, but dccp_options_messages() made it carry messages",
+            )),
+        }
+    }
+
+    /// The connection, if it carries messages.
+    pub(crate) fn messages(&self) -> Result<&MessageSocket, Failure> {
+        match &self.carried {
+            Carried::Messages(messages) => Ok(messages),
+            Carried::Datagrams(_) => Err(Failure::invalid(
+                "socket: must carry messages: open it with dccp_options_messages()",
+            )),
         }
     }
 
@@ -65,11 +107,11 @@ pub const DCCP_SHUT_WR: c_int = 1;
 /// Value for dccp_shutdown(): both.
 pub const DCCP_SHUT_RDWR: c_int = 2;
 
-/// The options of a handle, or the defaults for null.
-pub(crate) unsafe fn options_or_default(options: *const OptionsHandle) -> Options {
+/// A copy of the program's options, or the defaults for null.
+pub(crate) unsafe fn options_or_default(options: *const OptionsHandle) -> OptionsHandle {
     // SAFETY: the program passes null or live options.
     let given = unsafe { memory::shared(options, "options") };
-    given.map_or_else(|_| Options::new(), |handle| handle.options.clone())
+    given.map_or_else(|_| OptionsHandle::default(), Clone::clone)
 }
 
 /// Connects to a DCCP port and stores a new handle in `*socket`, or NULL if that fails. `address` is
@@ -89,7 +131,8 @@ pub unsafe extern "C" fn dccp_connect(
             let address = unsafe { memory::text(address, "address") }?;
             // SAFETY: the program passes null or live options.
             let options = unsafe { options_or_default(options) };
-            Ok(SocketHandle::new(Socket::connect(address, &options)?))
+            let socket = Socket::connect(address, &options.options)?;
+            SocketHandle::new(socket, &options)
         };
         // SAFETY: the program passes room for a pointer.
         unsafe { memory::put_handle(socket, open, "socket") }
@@ -112,7 +155,7 @@ pub unsafe extern "C" fn dccp_close(socket: *const SocketHandle) -> c_int {
     status(|| {
         // SAFETY: the program passes null or a live socket.
         let handle = unsafe { memory::shared(socket, "socket") }?;
-        handle.socket.close()?;
+        handle.datagrams()?.close()?;
         Ok(())
     })
 }
@@ -124,7 +167,7 @@ pub unsafe extern "C" fn dccp_abort(socket: *const SocketHandle) -> c_int {
     status(|| {
         // SAFETY: the program passes null or a live socket.
         let handle = unsafe { memory::shared(socket, "socket") }?;
-        handle.socket.abort();
+        handle.socket().abort();
         Ok(())
     })
 }
@@ -145,7 +188,7 @@ pub unsafe extern "C" fn dccp_shutdown(socket: *const SocketHandle, how: c_int) 
                 return Err(Failure::invalid(detail));
             }
         };
-        handle.socket.shutdown(how);
+        handle.socket().shutdown(how);
         Ok(())
     })
 }
@@ -157,7 +200,7 @@ pub unsafe extern "C" fn dccp_wait_closed(socket: *const SocketHandle, timeout_u
     status(|| {
         // SAFETY: the program passes null or a live socket.
         let handle = unsafe { memory::shared(socket, "socket") }?;
-        handle.socket.wait_closed(time(timeout_us))?;
+        handle.socket().wait_closed(time(timeout_us))?;
         Ok(())
     })
 }
@@ -173,7 +216,7 @@ pub unsafe extern "C" fn dccp_close_reason(
     value(|| {
         // SAFETY: the program passes null or a live socket.
         let handle = unsafe { memory::shared(socket, "socket") }?;
-        let reason = handle.socket.close_reason();
+        let reason = handle.socket().close_reason();
         let reason = reason.map_or_else(String::new, |reason| dccp::reason_text(&reason));
         // SAFETY: the program passes `size` bytes.
         let buffer = unsafe { memory::buffer(buffer.cast::<c_void>(), size, "buffer") }?;
@@ -198,7 +241,7 @@ pub unsafe extern "C" fn dccp_fd(socket: *const SocketHandle) -> c_int {
     value(|| {
         // SAFETY: the program passes null or a live socket.
         let handle = unsafe { memory::shared(socket, "socket") }?;
-        descriptor(&handle.ready, || handle.socket.ready_fd())
+        descriptor(&handle.ready, || handle.socket().ready_fd())
     })
 }
 
@@ -221,7 +264,9 @@ pub(crate) fn descriptor(
 pub unsafe extern "C" fn dccp_ready(socket: *const SocketHandle) -> c_int {
     value(|| {
         // SAFETY: the program passes null or a live socket.
-        let ready = unsafe { memory::shared(socket, "socket") }?.socket.ready();
+        let ready = unsafe { memory::shared(socket, "socket") }?
+            .socket()
+            .ready();
         Ok(ready_bits(ready))
     })
 }
@@ -244,7 +289,7 @@ pub unsafe extern "C" fn dccp_set_nonblocking(socket: *const SocketHandle, on: b
     status(|| {
         // SAFETY: the program passes null or a live socket.
         let handle = unsafe { memory::shared(socket, "socket") }?;
-        handle.socket.set_nonblocking(on);
+        handle.socket().set_nonblocking(on);
         Ok(())
     })
 }
@@ -259,7 +304,7 @@ pub unsafe extern "C" fn dccp_set_send_timeout(socket: *const SocketHandle, us: 
     status(|| {
         // SAFETY: the program passes null or a live socket.
         let handle = unsafe { memory::shared(socket, "socket") }?;
-        handle.socket.set_send_timeout(limit(us));
+        handle.socket().set_send_timeout(limit(us));
         Ok(())
     })
 }
@@ -270,7 +315,7 @@ pub unsafe extern "C" fn dccp_set_recv_timeout(socket: *const SocketHandle, us: 
     status(|| {
         // SAFETY: the program passes null or a live socket.
         let handle = unsafe { memory::shared(socket, "socket") }?;
-        handle.socket.set_recv_timeout(limit(us));
+        handle.socket().set_recv_timeout(limit(us));
         Ok(())
     })
 }
@@ -283,7 +328,7 @@ pub unsafe extern "C" fn dccp_max_packet_size(socket: *const SocketHandle) -> i6
         // SAFETY: the program passes null or a live socket.
         let handle = unsafe { memory::shared(socket, "socket") }?;
         Ok(text::count(
-            handle.socket.max_packet_size().unwrap_or_default(),
+            handle.socket().max_packet_size().unwrap_or_default(),
         ))
     })
 }
@@ -323,7 +368,7 @@ unsafe fn address(
         let handle = unsafe { memory::shared(socket, "socket") }?;
         // SAFETY: the program passes `size` bytes.
         let buffer = unsafe { memory::buffer(buffer.cast::<c_void>(), size, "buffer") }?;
-        text::copy(&of(&handle.socket).to_string(), buffer)
+        text::copy(&of(handle.socket()).to_string(), buffer)
     })
 }
 
@@ -333,6 +378,6 @@ pub unsafe extern "C" fn dccp_service_code(socket: *const SocketHandle) -> i64 {
     value(|| {
         // SAFETY: the program passes null or a live socket.
         let handle = unsafe { memory::shared(socket, "socket") }?;
-        Ok(i64::from(handle.socket.service_code().0))
+        Ok(i64::from(handle.socket().service_code().0))
     })
 }

@@ -96,7 +96,7 @@ pub unsafe extern "C" fn dccp_set_source(
             release,
         };
         handle
-            .socket
+            .datagrams()?
             .set_datagram_source(move |request, datagram| match supply {
                 Some(supply) => user.ask(supply, request, datagram),
                 None => SourceReply::Nothing,
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn dccp_data_ready(socket: *const SocketHandle) -> c_int {
     status(|| {
         // SAFETY: the program passes null or a live socket.
         let handle = unsafe { memory::shared(socket, "socket") }?;
-        handle.socket.data_ready();
+        handle.datagrams()?.data_ready();
         Ok(())
     })
 }

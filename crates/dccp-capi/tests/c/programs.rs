@@ -15,16 +15,16 @@ pub(crate) const VALGRIND: [&str; 6] = [
     "--errors-for-leak-kinds=definite,indirect",
 ];
 
-/// The three programs, and the words before them.
+/// The programs, and the words before them.
 struct Examples {
-    programs: [PathBuf; 3],
+    programs: [PathBuf; 4],
     before: &'static [&'static str],
 }
 
 impl Examples {
     /// Compiles them under names of their own.
     fn compile(cc: &Path, suffix: &str, more: &[&str], before: &'static [&'static str]) -> Self {
-        let programs = ["echo", "epoll_server", "video_sender"].map(|name| {
+        let programs = ["echo", "epoll_server", "video_sender", "messages"].map(|name| {
             let arguments: Vec<&str> = ["-std=c11"].iter().chain(more).copied().collect();
             let source = format!("examples/{name}.c");
             compile(cc, &source, &format!("{name}-{suffix}"), &arguments)
@@ -54,6 +54,7 @@ impl Examples {
         const ECHO: usize = 0;
         const EPOLL: usize = 1;
         const VIDEO: usize = 2;
+        const MESSAGES: usize = 3;
         let any = "127.0.0.1:0/0";
         let (server, address) = self.serve(ECHO, &["serve", any, "1"]);
         let said = self.run(ECHO, &["ask", &address, "50"]);
@@ -66,6 +67,12 @@ impl Examples {
         self.run(ECHO, &["ask", &address, "0"]);
         let said = server.finish().unwrap();
         assert_eq!(said.matches("closed by the peer").count(), 2, "{said}");
+
+        let (receiver, address) = self.serve(MESSAGES, &["receive", any]);
+        let said = self.run(MESSAGES, &["send", &address, "20", "60000"]);
+        assert!(said.contains("pictures: acked"), "{said}");
+        let said = receiver.finish().unwrap();
+        assert!(said.contains(" pictures"), "{said}");
     }
 }
 
