@@ -132,11 +132,9 @@ impl Turn {
             return;
         }
         self.passed = 0;
+        let others = usize::try_from(packets.saturating_sub(1)).unwrap_or(usize::MAX);
         for cap in caps {
-            let mut schedule = cap.lock();
-            for _ in 1..packets {
-                schedule.reserve(now, bytes);
-            }
+            cap.lock().reserve(now, bytes.saturating_mul(others));
         }
     }
 }

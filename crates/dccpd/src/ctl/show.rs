@@ -83,7 +83,12 @@ fn detail(connection: &ConnectionCounters) -> String {
 }
 
 /// Counters that the list of connections shows.
-const COUNTED: [(&str, &str); 0] = [];
+const COUNTED: [(&str, &str); 4] = [
+    ("sent", "datagrams_sent"),
+    ("lost", "datagrams_lost"),
+    ("expired", "datagram_fates_expired"),
+    ("received", "datagrams_received"),
+];
 
 /// The listeners.
 pub(super) fn listeners(report: &Report) -> String {
