@@ -107,7 +107,7 @@ impl Turn {
         self.permit_by(caps, now, bytes)
     }
 
-    /// The second cap is asked only when the first lets the packet leave: nobody keeps a turn that it cannot use.
+    /// The second cap is asked only when the first lets the packet leave: no connection keeps a turn that it cannot use.
     fn permit_by(&mut self, caps: &[RateCap], now: Instant, bytes: usize) -> Result<u32, Instant> {
         while let Some(cap) = caps.get(self.passed) {
             let reserve = || cap.lock().reserve(now, bytes);
@@ -207,7 +207,7 @@ mod tests {
         turn.on_sent(&caps, at(1_000_000), 1, 1000);
         cap.set_bits_per_s(0);
         assert_eq!(cap.bits_per_s(), 1);
-        // 8000 seconds for a packet, of which an hour counts.
+        // A packet takes 8000 seconds, but no more than an hour counts.
         let later = at(990_000) + Duration::from_hours(1);
         assert_eq!(turn.permit(&caps, at(1_000_000), 1000), Err(later));
     }

@@ -2,8 +2,8 @@
 //!
 //! No call on a connected socket blocks, whatever the other process does to its own end or to ours.
 
+use crate::caller::RingCaller;
 use crate::message::MESSAGE_MAX;
-use crate::request::RingCaller;
 use core::mem::MaybeUninit;
 use core::time::Duration;
 use dccp::clock;

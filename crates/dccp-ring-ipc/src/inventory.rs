@@ -1,6 +1,6 @@
 //! The connections and listeners that a server lends now.
 
-use crate::request::RingCaller;
+use crate::caller::RingCaller;
 use dccp::{DccpAddr, Instant, Listener, ServiceCode, Socket, clock};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,7 +35,7 @@ pub struct LentListener {
     pub listener: Arc<Listener>,
 }
 
-/// What a server lends. Clones are the same list.
+/// The connections and listeners of a server. Clones are the same list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inventory(Arc<Mutex<Lists>>);
 

@@ -1,8 +1,8 @@
 //! A ring for an application of another process, and the connection behind it.
 
+use crate::caller::RingCaller;
 use crate::channel::Doorbell;
 use crate::inventory::{Entry, Inventory};
-use crate::request::RingCaller;
 use dccp::ReadyFd;
 use dccp::Socket;
 use dccp_ring::{Shape, Transport, shared};

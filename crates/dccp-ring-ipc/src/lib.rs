@@ -17,6 +17,7 @@
 #![cfg(target_os = "linux")]
 
 mod asking;
+mod caller;
 mod channel;
 mod client;
 mod error;
@@ -34,9 +35,10 @@ mod tests;
 mod wait;
 mod watch;
 
+pub use caller::RingCaller;
 pub use client::RingClient;
 pub use error::{RingAcceptError, RingConnectError, RingError, RingServerError};
 pub use inventory::{LentConnection, LentListener};
 pub use listener::RingListener;
-pub use request::{RingCaller, RingLimits, RingListenRequest, RingPolicy, RingRequest};
+pub use request::{RingLimits, RingListenRequest, RingPolicy, RingRequest};
 pub use server::RingServer;

@@ -1,10 +1,11 @@
 //! A listener of the server for an application of another process.
 
+use crate::caller::RingCaller;
 use crate::channel::Channel;
 use crate::inventory::{Entry, Inventory};
 use crate::lent::{Lent, RingFds, Room, make_ring};
 use crate::message::ServerMessage;
-use crate::request::{RingCaller, RingListenRequest};
+use crate::request::RingListenRequest;
 use dccp::DccpAddr;
 use dccp::Listener;
 use dccp::Options;
@@ -67,7 +68,7 @@ impl Listening {
             local,
             caller,
             inventory: inventory.clone(),
-            entry: inventory.add_listener(caller, local, &request.services, &listener),
+            entry: inventory.add_listener(caller, local, request.served(), &listener),
             arrivals: listener.ready_fd().map_err(|error| error.to_string())?,
             listener,
             shape: request.shape,

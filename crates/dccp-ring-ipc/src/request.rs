@@ -1,5 +1,6 @@
 //! Requests of applications in other processes, and the policy that decides on them.
 
+use crate::caller::RingCaller;
 use crate::inventory::{LentConnection, LentListener};
 use dccp::{DccpAddr, Encapsulation, LawConfig, Options};
 use dccp_proto::wire::ServiceCode;
@@ -114,6 +115,14 @@ impl RingListenRequest {
         self
     }
 
+    /// The Service Codes that the listener serves: the unspecific one if none was given.
+    pub(crate) fn served(&self) -> &[ServiceCode] {
+        match self.services.as_slice() {
+            [] => &[ServiceCode::NONE],
+            services => services,
+        }
+    }
+
     /// Limits the number of accepted connections at a time.
     #[must_use]
     pub fn connections(mut self, at_most: u32) -> Self {
@@ -134,17 +143,6 @@ impl RingListenRequest {
         self.encapsulation = encapsulation;
         self
     }
-}
-
-/// The requesting process, as the system reported it when it connected to the server.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RingCaller {
-    /// Its process; 0: it is of another PID namespace and has no number here.
-    pub pid: u32,
-    /// Its user.
-    pub uid: u32,
-    /// Its group.
-    pub gid: u32,
 }
 
 /// Decides what a server allows. A closure with the arguments and the result of [`allow`](Self::allow) is a policy too; it
@@ -193,9 +191,9 @@ pub trait RingPolicy: Send {
     /// Called when a listener ends. Its accepted connections live on. Does nothing by default.
     fn listener_closed(&mut self, _listener: &LentListener) {}
 
-    /// Called once for each allowed request when its connection or listener has ended or could not be opened, so that a
-    /// policy can count what its users hold: `connections` is 1, or what the listener's request asked for. A listener has
-    /// ended once its last accepted connection has. Does nothing by default.
+    /// Called once for each allowed request, so that a policy can count what its users hold: when the connection or listener
+    /// has ended, or could not be opened. `connections` is 1, or the number in the listener's request. A listener has ended
+    /// once its last accepted connection has. Does nothing by default.
     fn ended(&mut self, _caller: &RingCaller, _connections: u32) {}
 }
 

@@ -1,11 +1,12 @@
 //! The server's session with one application of another process.
 
+use crate::caller::RingCaller;
 use crate::channel::{Channel, Incoming, SHORT};
 use crate::inventory::Inventory;
 use crate::lent::{Lent, Room, make_ring};
 use crate::listening::{Accepted, Listening};
 use crate::message::{self, ClientMessage, MESSAGE_MAX, ServerMessage};
-use crate::request::{Policy, RingCaller, RingListenRequest, RingRequest};
+use crate::request::{Policy, RingListenRequest, RingRequest};
 use crate::watch::Watched;
 use core::time::Duration;
 use dccp::Options;

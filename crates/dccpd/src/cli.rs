@@ -12,7 +12,7 @@ use dccp_cli::quantity;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// What a command line asks for, or a text to show: help or version.
+/// The command of a command line, or a text to show: help or version.
 pub(crate) enum Parsed<T> {
     Command(T),
     Show(String),

@@ -34,7 +34,7 @@ struct Book {
     log: Log,
 }
 
-/// What one user holds.
+/// The connections and the cap of one user.
 #[derive(Debug)]
 struct Account {
     gid: u32,
@@ -117,7 +117,7 @@ impl Gatekeeper {
     }
 }
 
-/// What a request asks for.
+/// The contents of a request.
 struct Wish<'a> {
     deed: Deed,
     address: DccpAddr,

@@ -3,13 +3,13 @@
 use crate::office::Office;
 use core::net::SocketAddr;
 use core::time::Duration;
+use dccp::{Instant, clock};
 use dccp_cli::Failure;
 use dccp_counters::Snapshot;
 use dccp_counters::prometheus::Exporter;
 use dccp_metrics::Server;
 use prometheus_client::registry::Registry;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 /// Connections that have series of their own at most.
 const CONNECTIONS_MAX: usize = 1000;
@@ -24,14 +24,15 @@ pub(crate) fn serve(
 ) -> Result<Server, Failure> {
     let last: Mutex<Option<(Instant, Snapshot)>> = Mutex::default();
     let read = move || {
+        let now = clock::now();
         // A thread that panicked has left a whole snapshot.
         let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_young = |(taken, _): &&(Instant, Snapshot)| taken.elapsed() < AGE_MAX;
+        let is_young = |(taken, _): &&(Instant, Snapshot)| now - *taken < AGE_MAX;
         if let Some((_, snapshot)) = last.as_ref().filter(is_young) {
             return Ok(snapshot.clone());
         }
         let snapshot = office.snapshot();
-        *last = Some((Instant::now(), snapshot.clone()));
+        *last = Some((now, snapshot.clone()));
         Ok(snapshot)
     };
     let max = if has_connections { CONNECTIONS_MAX } else { 0 };

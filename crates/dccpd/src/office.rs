@@ -1,4 +1,4 @@
-//! What administrators, Prometheus and the main thread use together.
+//! The parts of the running daemon, for administrators, Prometheus and the main thread.
 
 use crate::admin::{Program, Report};
 use crate::gatekeeper::{Gatekeeper, counters_of, counters_of_listener};
@@ -39,7 +39,7 @@ impl Office {
         outcome
     }
 
-    /// Whether a user may administer the daemon: root, the daemon's own user, and those whom the policy names.
+    /// Whether a user may administer the daemon: root, the daemon's own user, and the administrators of the policy.
     pub(crate) fn is_administrator(&self, uid: u32, gid: u32) -> bool {
         let own = rustix::process::geteuid().as_raw();
         uid == 0 || uid == own || self.gatekeeper.is_administrator(uid, gid)

@@ -28,7 +28,7 @@ pub(crate) struct Policy {
     pub(crate) rules: Vec<Rule>,
 }
 
-/// What counts from the start of the daemon to its end.
+/// Settings that count from the start of the daemon to its end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Service {
     pub(crate) socket: PathBuf,
@@ -57,7 +57,7 @@ pub(crate) enum Logged {
     All,
 }
 
-/// What some users may do. The first rule that names a user counts.
+/// The rights of some users. The first rule that names a user counts.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Rule {
     pub(crate) users: UserSet,

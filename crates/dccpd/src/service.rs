@@ -57,7 +57,7 @@ pub(crate) fn run(path: &Path) -> Result<u8, Failure> {
         Some(listener) => listener,
         None => bind_admin(&service.admin_socket)?,
     };
-    admin::server::start(admin, office.clone()).map_err(no_thread)?;
+    admin::server::start(admin, office.clone()).map_err(|e| no_thread(&e))?;
     let metrics = match service.metrics {
         Some(at) => Some(metrics::serve(
             at,
@@ -72,7 +72,7 @@ pub(crate) fn run(path: &Path) -> Result<u8, Failure> {
         service.socket.display(),
         service.udp_port
     ));
-    // Without systemd nobody is told.
+    // Without systemd there is no receiver.
     let _ = sd_notify::notify(&[NotifyState::Ready]);
     wait(&signals, &office);
     let _ = sd_notify::notify(&[NotifyState::Stopping]);
@@ -130,12 +130,12 @@ fn start_engine(service: &Service, traces: Arc<Traces>) -> Result<Engine, Failur
         .busy_wait(service.busy_wait)
         .threads(threads)
         .tap(traces);
-    Engine::start(&options).map_err(no_thread)
+    Engine::start(&options).map_err(|e| no_thread(&e))
 }
 
-/// Keeps the UDP port from other programs, also while nobody listens. Its Service Code is random, so nobody connects.
+/// Keeps the UDP port from other programs, also while there is no other listener. Its Service Code is random, so that no peer connects.
 fn own_port(engine: &Engine, udp_port: u16) -> Result<Listener, Failure> {
-    let code = getrandom::u32().map_err(|e| no_thread(io::Error::other(e)))?;
+    let code = getrandom::u32().map_err(|e| no_thread(&io::Error::other(e)))?;
     let options = Options::new()
         .engine(engine)
         .service_code(code.to_be_bytes())
@@ -217,7 +217,7 @@ fn bind_admin(path: &Path) -> Result<UnixListener, Failure> {
     Ok(listener)
 }
 
-fn no_thread(e: io::Error) -> Failure {
+fn no_thread(e: &io::Error) -> Failure {
     Failure::run(
         format!("the system refuses a thread or a descriptor: {e}"),
         "raise the limits of this process",
@@ -244,7 +244,7 @@ impl Sockets {
                 sockets.rings = Some(fd);
             } else if let Ok(Some(listener)) = given.take_unix_listener(index) {
                 let blocking = listener.set_nonblocking(false);
-                blocking.map_err(no_thread)?;
+                blocking.map_err(|e| no_thread(&e))?;
                 sockets.admin = Some(listener);
             } else {
                 return Err(Failure::run(

@@ -37,7 +37,7 @@ impl UserSet {
         Ok(set)
     }
 
-    /// Adds a group: processes whose group it is, and the users whom it lists.
+    /// Adds a group: processes whose group it is, and its members.
     fn add_group(&mut self, name: &str) -> Result<(), (String, &'static str)> {
         let group = match name.parse() {
             Ok(gid) => Group::from_gid(nix::unistd::Gid::from_raw(gid)),

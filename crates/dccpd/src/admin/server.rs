@@ -4,6 +4,7 @@ use super::{Answer, REQUEST_MAX, Reloaded, Request, TraceRequest};
 use crate::office::Office;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::time::Duration;
+use dccp::clock;
 use dccp::unstable::io::local;
 use dccp_ring_ipc::LentConnection;
 use rustix::net::RecvFlags;
@@ -12,7 +13,6 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
-use std::time::Instant;
 
 /// Clients at the same time.
 const CLIENTS_MAX: usize = 16;
@@ -134,13 +134,13 @@ fn trace(stream: &UnixStream, office: &Office, wish: &TraceRequest) -> io::Resul
         return refuse(stream, ("too many traces run".into(), "end another trace"));
     };
     reply(stream, &())?;
-    let begin = Instant::now();
+    let begin = clock::now();
     let time = wish
         .seconds
         .and_then(|s| Duration::try_from_secs_f64(s).ok());
     let shall_end = |written: u64| {
         wish.packets.is_some_and(|most| written >= most)
-            || time.is_some_and(|time| begin.elapsed() >= time)
+            || time.is_some_and(|time| clock::now() - begin >= time)
             || connection.socket.close_reason().is_some()
             || has_gone(stream)
     };

@@ -69,10 +69,10 @@ fn blocks(file: &[u8]) -> Vec<u32> {
 
 #[test]
 fn trace_has_the_packets_of_one_connection() {
+    const PACKETS: usize = 12;
     if !is_inside("control::trace_has_the_packets_of_one_connection") {
         return;
     }
-    const PACKETS: usize = 12;
     let daemon = Daemon::start("trace", OPEN);
     let (mut client, mut server) = daemon.pair();
     let id = daemon.connections()[0]["id"].to_string();

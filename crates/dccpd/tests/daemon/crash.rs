@@ -1,6 +1,7 @@
 //! Programs and daemons that are killed.
 
 use crate::support::{Daemon, OPEN, PATIENCE, eventually, exchange, is_inside};
+use dccp::clock;
 use dccp::packet_ring::Label;
 use dccp_dev::shell::memory_mib;
 use dccp_ring_ipc::{RingClient, RingError};
@@ -21,10 +22,10 @@ fn killed_daemon_is_noticed_and_a_new_one_serves() {
         error.to_string(),
         "the program that lent the ring has ended"
     );
-    let begin = std::time::Instant::now();
+    let begin = clock::now();
     daemon.restart();
     let (mut client, mut server) = daemon.pair();
-    println!("the first connection took {:?}", begin.elapsed());
+    println!("the first connection took {:?}", clock::now() - begin);
     exchange(&mut client, &mut server);
 }
 
@@ -74,12 +75,12 @@ fn killed_programs_leave_nothing_behind() {
         command.env(CLIENT, daemon.socket()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
-        let mut lines = output.lines().map_while(Result::ok);
-        assert!(lines.any(|line| line.contains("connected")));
+        let mut output = output.lines().map_while(Result::ok);
+        assert!(output.any(|line| line.contains("connected")));
         child.kill().unwrap();
         child.wait().unwrap();
         let mut server = listener.accept().unwrap();
-        // What it pushed still arrives, and then the connection ends.
+        // Its datagram still arrives, and then the connection ends.
         let mut buf = [0; 1400];
         assert_eq!(server.recv(&mut buf), Ok(5));
         assert!(matches!(server.recv(&mut buf), Err(RingError::Closed(_))));

@@ -2,6 +2,7 @@
 
 use crate::support::{Daemon, OPEN, PATIENCE, is_inside};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use dccp::clock;
 use dccp::packet_ring::{Label, Shape};
 use dccp_ring_ipc::{RingClient, RingRequest};
 use rustix::cmsg_space;
@@ -13,7 +14,10 @@ use std::io::IoSlice;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+/// One attempt to harm the daemon at this socket; the number is that of the attempt.
+type Attack = fn(&Path, u64);
 
 /// A connection to the daemon's socket that has sent nothing.
 fn channel(socket: &Path) -> Option<OwnedFd> {
@@ -28,11 +32,13 @@ fn channel(socket: &Path) -> Option<OwnedFd> {
 fn garbage(socket: &Path, turn: u64) {
     let Some(fd) = channel(socket) else { return };
     let length = usize::try_from(turn % 700).unwrap();
-    let bytes: Vec<u8> = (0..length).map(|n| (n as u64 * turn) as u8).collect();
+    let bytes: Vec<u8> = (0..length)
+        .map(|n| (n as u64 * turn).to_le_bytes()[0])
+        .collect();
     let _ = rustix::net::send(&fd, &bytes, SendFlags::NOSIGNAL);
 }
 
-/// Sends descriptors that nobody wants.
+/// Sends descriptors that the daemon does not want.
 fn descriptors(socket: &Path, _turn: u64) {
     let Some(fd) = channel(socket) else { return };
     let own = [fd.as_fd(); 3];
@@ -74,10 +80,10 @@ fn delivered(daemon: &Daemon, time: Duration) -> f64 {
             }
             received
         });
-        let begin = Instant::now();
+        let begin = clock::now();
         let mut due = begin;
         while due < begin + time {
-            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            std::thread::sleep(due - clock::now());
             if client.sender().push(&[0; 1000], Label::default()).is_ok() {
                 client.recv_fates(&mut Vec::new(), 1000).unwrap();
             }
@@ -109,7 +115,7 @@ fn hostile_programs_leave_others_nine_tenths_of_their_rate() {
     }
     let daemon = Daemon::start("hostile", OPEN);
     let socket = daemon.socket();
-    let attacks: [(&str, fn(&Path, u64)); 4] = [
+    let attacks: [(&str, Attack); 4] = [
         ("garbage", garbage),
         ("descriptors", descriptors),
         ("connects", connects),

@@ -5,6 +5,7 @@
 
 mod control;
 mod crash;
+mod docs;
 mod hostile;
 mod manager;
 mod many;

@@ -1,5 +1,6 @@
 //! A running daemon, and programs that use it.
 
+use dccp::clock;
 use dccp::packet_ring::{Label, Shape};
 use dccp_dev::rerun;
 use dccp_dev::shell::Background;
@@ -7,7 +8,7 @@ use dccp_ring_ipc::{RingClient, RingConnectError, RingListenRequest, RingListene
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Long enough for everything here, on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -163,12 +164,12 @@ pub(crate) fn exchange(from: &mut RingClient, to: &mut RingClient) {
 
 /// Repeats a look until it finds what it looks for.
 pub(crate) fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    let begin = Instant::now();
+    let begin = clock::now();
     loop {
         if let Some(found) = look() {
             return found;
         }
-        assert!(begin.elapsed() < PATIENCE, "this does not happen");
+        assert!((clock::now() - begin) < PATIENCE, "this does not happen");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -45,9 +45,11 @@ impl Peers {
         let admin = path.with_extension("admin");
         let policy = path.with_extension("toml");
         let text = format!(
-            "socket = {path:?}\nadmin-socket = {admin:?}\nudp-port = {udp_port}\nbusy-wait = \"{busy_wait}\"\n\
+            "socket = \"{}\"\nadmin-socket = \"{}\"\nudp-port = {udp_port}\nbusy-wait = \"{busy_wait}\"\n\
              [[rule]]\nusers = [\"*\"]\nconnect = [\"*\"]\nlisten = [\"*\"]\n\
-             ring-memory = \"64M\"\n"
+             ring-memory = \"64M\"\n",
+            path.display(),
+            admin.display()
         );
         std::fs::write(&policy, text)?;
         let program = std::env::current_exe()?.with_file_name("dccpd");

@@ -5,7 +5,7 @@ use dccp::RingSocket;
 use dccp::packet_ring::Sender;
 use dccp_ring_ipc::RingClient;
 
-/// Who runs the engine of a ring.
+/// The process that runs the engine of a ring.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A thread of this process.
