@@ -1,9 +1,9 @@
 //! Settings and counters that all flows use.
 
-use crate::log::Log;
 use crate::publish::Metrics;
 use core::time::Duration;
 use dccp::{DccpAddr, Instant, Options};
+use dccp_cli::log::Log;
 use mio::Registry;
 
 /// The bridge as its flows see it.

@@ -12,7 +12,6 @@ mod files;
 mod flow;
 mod limits;
 mod link;
-mod log;
 mod oversize;
 mod pressure;
 mod publish;

@@ -149,6 +149,14 @@ impl<W: Write> Writer<W> {
         self.block(block::INTERFACE_STATISTICS, &[&[0; 4], &timestamp(time_ns)])
     }
 
+    /// Hands what is written so far to the reader of a pipe or socket.
+    ///
+    /// # Errors
+    /// Writing fails.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
     /// Ends the file and returns what it was written to.
     ///
     /// # Errors

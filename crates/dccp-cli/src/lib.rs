@@ -6,6 +6,7 @@ pub mod exit;
 mod failure;
 pub mod interrupt;
 pub mod law;
+pub mod log;
 pub mod package;
 mod print;
 pub mod quantity;

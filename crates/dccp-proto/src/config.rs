@@ -4,6 +4,7 @@ use crate::cc::law::LawConfig;
 use crate::cc::registry::Ccids;
 use crate::cc::safeudp::SafeUdpConfig;
 use crate::number::to_f64;
+use crate::rate_cap::RateCap;
 use crate::time::Rate;
 use crate::wire::ServiceCode;
 use core::time::Duration;
@@ -119,6 +120,8 @@ pub struct Config {
     /// The most bits of data per second that CCIDs 3 and 4 send before the peer has reported a loss event; `None`: no bound
     /// (4340-12.3-3).
     pub max_rate: Option<u64>,
+    /// Caps on the data that this end sends, each shared with other connections; the first is asked first.
+    pub rate_caps: Vec<RateCap>,
     /// The settings of CCID 248 for the data that this end sends.
     pub safe_udp: SafeUdpConfig,
     /// A fixed Ack Ratio for the data that this end sends; `None`: CCID 2 chooses.
@@ -188,6 +191,7 @@ impl Default for Config {
             law: LawConfig::default(),
             max_window: None,
             max_rate: None,
+            rate_caps: Vec::new(),
             safe_udp: SafeUdpConfig::default(),
             ack_ratio: None,
             short_seqnos: false,

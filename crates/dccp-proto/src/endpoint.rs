@@ -22,7 +22,7 @@ pub use table::ConnId;
 use crate::batch::Batch;
 use crate::cc::{HostDrops, HostLossWish, safeudp};
 use crate::config::Config;
-use crate::conn::stats::{DropReason, Stats};
+use crate::conn::stats::{DropReason, Resets, Stats};
 use crate::conn::{App, Birth, Connection, Role, State};
 use crate::error::{ConnectError, ListenError};
 use crate::event::Event;
@@ -108,6 +108,7 @@ pub struct Endpoint {
     closed: Option<ConnId>,
     /// Counters of packets that found no connection, and of connections that are gone.
     stats: Stats,
+    resets: Resets,
     answers_strangers: bool,
 }
 
@@ -130,6 +131,7 @@ impl Endpoint {
             events: VecDeque::new(),
             closed: None,
             stats: Stats::default(),
+            resets: Resets::default(),
             answers_strangers: true,
         }
     }
@@ -305,7 +307,7 @@ impl Endpoint {
             let id = known.or_else(|| self.handle_stranger(now, flow, &packet));
             next = match id {
                 Some(id) => self.give(now, id, &packet, &mut train, queues),
-                None => train.next(&mut self.stats),
+                None => train.pass_over(&packet, &mut self.stats),
             };
         }
     }
@@ -321,13 +323,13 @@ impl Endpoint {
         queues: &mut dyn Queues,
     ) -> Option<Packet<'a>> {
         if matches!(packet.kind, Kind::Request { .. }) && !self.may_repeat(now, id, packet) {
-            return train.next(&mut self.stats);
+            return train.pass_over(packet, &mut self.stats);
         }
         let Self { table, stats, .. } = self;
         let Some(conn) = table.get_mut(id).filter(|c| c.state().is_alive()) else {
             // It has ended and its Reset is about to leave: that is the answer.
             stats.drops.count(DropReason::NoConnection);
-            return train.next(stats);
+            return train.pass_over(packet, stats);
         };
         if matches!(conn.state(), State::Invited | State::Listen1) {
             // 5596-2.2.2-2, 5596-2.2.2-3
@@ -336,13 +338,13 @@ impl Endpoint {
                 Kind::Request { .. } => Some(ResetCode::BAD_SERVICE_CODE),
                 Kind::Listen { .. } => {
                     stats.drops.count(DropReason::UnwantedListen);
-                    return train.next(stats);
+                    return train.pass_over(packet, stats);
                 }
                 _ => Some(ResetCode::NO_CONNECTION),
             };
             if let Some(code) = refusal {
                 self.refuse(now, packet, id, code);
-                return train.next(&mut self.stats);
+                return train.pass_over(packet, &mut self.stats);
             }
             conn.respond_to_invited(now, packet.seq);
         }
@@ -359,7 +361,7 @@ impl Endpoint {
             next
         } else {
             // `with_app` did not call its argument: only this packet is lost.
-            train.next(&mut self.stats)
+            train.pass_over(packet, &mut self.stats)
         }
     }
 
@@ -377,10 +379,12 @@ impl Endpoint {
             return;
         };
         let conn = self.table.get_mut(id);
-        if let Some(conn) = conn.filter(|conn| conn.state().is_alive()) {
-            queues.with_app(id, &mut |app| conn.handle_icmp(now, error, app));
-            self.schedule.wake(id);
-        }
+        let Some(conn) = conn.filter(|conn| conn.state().is_alive()) else {
+            self.stats.counters.icmp_ignored += 1;
+            return;
+        };
+        queues.with_app(id, &mut |app| conn.handle_icmp(now, error, app));
+        self.schedule.wake(id);
     }
 
     /// Does what is due by `now`.
@@ -544,5 +548,20 @@ impl Endpoint {
     /// Counters over all: packets of no connection, and connections that are gone.
     pub fn stats(&self) -> &Stats {
         &self.stats
+    }
+
+    /// Resets by code over all: those that answer packets of no connection, and those of connections that are gone.
+    pub fn resets(&self) -> &Resets {
+        &self.resets
+    }
+
+    /// Counters over all: as [`stats`](Self::stats) and [`resets`](Self::resets), and of the connections that there are.
+    pub fn totals(&self) -> (Stats, Resets) {
+        let (mut stats, mut resets) = (self.stats, self.resets);
+        self.table.each(|conn| {
+            stats += conn.stats();
+            resets += conn.resets();
+        });
+        (stats, resets)
     }
 }

@@ -16,6 +16,7 @@ pub mod message;
 pub mod number;
 pub mod path;
 pub mod queue;
+pub mod rate_cap;
 pub mod seq;
 pub mod time;
 pub mod wire;

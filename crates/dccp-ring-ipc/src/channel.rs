@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const SEND: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
 /// Connections that wait to be accepted.
-const BACKLOG: i32 = 16;
+const BACKLOG: i32 = 128;
 /// Descriptors that come with one message at most.
 const FDS: usize = 3;
 
@@ -210,6 +210,22 @@ impl Gate {
         // A server needs no descriptors, and closing some can take long. Older systems do not know this option.
         let _ = local::refuse_descriptors(fd.as_fd());
         rustix::net::listen(&fd, BACKLOG)?;
+        Ok(Self { fd })
+    }
+
+    /// Takes over a listening socket.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is not one of packets between processes.
+    pub(crate) fn of(fd: OwnedFd) -> io::Result<Self> {
+        let is_right = rustix::net::sockopt::socket_domain(&fd)? == AddressFamily::UNIX
+            && rustix::net::sockopt::socket_type(&fd)? == SocketType::SEQPACKET
+            && rustix::net::sockopt::socket_acceptconn(&fd)?;
+        if !is_right {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        rustix::io::ioctl_fionbio(&fd, true)?;
+        let _ = local::refuse_descriptors(fd.as_fd());
         Ok(Self { fd })
     }
 

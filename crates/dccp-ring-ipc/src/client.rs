@@ -33,8 +33,7 @@ pub struct RingClient {
     receiver: Receiver,
     channel: Channel,
     bell: Arc<Doorbell>,
-    peer: DccpAddr,
-    service: ServiceCode,
+    ends: Ends,
     /// The other end of the bell is closed.
     is_bell_cut: bool,
     events: VecDeque<Event>,
@@ -44,6 +43,14 @@ pub struct RingClient {
     /// The reason of the end, once the server has reported it.
     over: Option<RingError>,
     timeout: Option<Duration>,
+}
+
+/// The two ends of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ends {
+    pub(crate) local: DccpAddr,
+    pub(crate) peer: DccpAddr,
+    pub(crate) service: ServiceCode,
 }
 
 /// The request to close the connection.
@@ -87,8 +94,13 @@ impl RingClient {
         request: &RingRequest,
         timeout: Duration,
     ) -> Result<Self, RingConnectError> {
+        request.check().map_err(RingConnectError::Refused)?;
         let until = clock::now() + timeout;
-        let channel = send_request(path.as_ref(), &ClientMessage::Lend(*request), timeout)?;
+        let channel = send_request(
+            path.as_ref(),
+            &ClientMessage::Lend(request.clone()),
+            timeout,
+        )?;
         let mut client = Self::take(channel, request, until)?;
         loop {
             match client.poll_event() {
@@ -112,23 +124,26 @@ impl RingClient {
         until: Instant,
     ) -> Result<Self, RingConnectError> {
         let (message, fds) = first_answer(&channel, until)?;
-        match ServerMessage::parse(&message) {
-            Some(ServerMessage::Lent) => {}
+        let local = match ServerMessage::parse(&message) {
+            Some(ServerMessage::Lent(local)) => local,
             Some(ServerMessage::Refused(why)) => return Err(RingConnectError::Refused(why)),
             _ => return Err(RingConnectError::Foreign),
-        }
+        };
         let fds = fds.map_err(|error| RingConnectError::Ring(error.into()))?;
         let ring = <[_; 2]>::try_from(fds).map_err(|_| RingConnectError::Foreign)?;
-        Self::new(ring, channel, request.remote, request.service, None)
-            .map_err(RingConnectError::Ring)
+        let ends = Ends {
+            local,
+            peer: request.remote,
+            service: request.service,
+        };
+        Self::new(ring, channel, ends, None).map_err(RingConnectError::Ring)
     }
 
     /// The ring in this memory, with this bell and the server's channel for its connection.
     pub(crate) fn new(
         [memory, bell]: [OwnedFd; 2],
         channel: Channel,
-        peer: DccpAddr,
-        service: ServiceCode,
+        ends: Ends,
         mps: Option<u32>,
     ) -> Result<Self, SharedError> {
         let bell = Arc::new(Doorbell::of(bell));
@@ -138,8 +153,7 @@ impl RingClient {
             receiver: app.receiver,
             channel,
             bell,
-            peer,
-            service,
+            ends,
             is_bell_cut: false,
             events: VecDeque::new(),
             mps: mps.and_then(|mps| usize::try_from(mps).ok()),
@@ -252,14 +266,19 @@ impl RingClient {
 
 /// The connection.
 impl RingClient {
+    /// The address of the server's host, with the ports that the connection has there.
+    pub fn local_addr(&self) -> DccpAddr {
+        self.ends.local
+    }
+
     /// The peer's address: the requested one, or the origin of an accepted connection.
     pub fn peer_addr(&self) -> DccpAddr {
-        self.peer
+        self.ends.peer
     }
 
     /// The Service Code of the connection.
     pub fn service_code(&self) -> ServiceCode {
-        self.service
+        self.ends.service
     }
 
     /// The next event, without waiting.

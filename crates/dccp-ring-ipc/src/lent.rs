@@ -1,6 +1,8 @@
 //! A ring for an application of another process, and the connection behind it.
 
 use crate::channel::Doorbell;
+use crate::inventory::{Entry, Inventory};
+use crate::request::RingCaller;
 use dccp::ReadyFd;
 use dccp::Socket;
 use dccp_ring::{Shape, Transport, shared};
@@ -11,9 +13,13 @@ use std::sync::Arc;
 /// A connection that is lent to an application.
 #[derive(Debug)]
 pub(crate) struct Lent {
-    pub(crate) socket: Socket,
-    /// A descriptor that is readable while the connection has events. `None` after its end.
-    pub(crate) events: Option<ReadyFd>,
+    pub(crate) socket: Arc<Socket>,
+    /// A descriptor that is readable while the connection has events.
+    pub(crate) events: ReadyFd,
+    /// The connection has ended, and all its events are read.
+    pub(crate) has_ended: bool,
+    /// Its place in the server's list.
+    pub(crate) entry: Entry,
     /// The size of its ring in bytes.
     pub(crate) memory: u64,
 }
@@ -109,12 +115,20 @@ impl Ring {
     ///
     /// # Errors
     /// Fails if the system has no descriptor left.
-    pub(crate) fn lend(self, socket: Socket) -> io::Result<Lent> {
+    pub(crate) fn lend(
+        self,
+        socket: Socket,
+        caller: RingCaller,
+        inventory: &Inventory,
+    ) -> io::Result<Lent> {
         let events = socket.ready_fd()?;
         let wake_fd = self.bell.as_fd().try_clone_to_owned()?;
         dccp::unstable::attach_ring(&socket, self.transport, self.bell, wake_fd);
+        let socket = Arc::new(socket);
         Ok(Lent {
-            events: Some(events),
+            events,
+            has_ended: false,
+            entry: inventory.add(caller, &socket),
             socket,
             memory: self.bytes,
         })

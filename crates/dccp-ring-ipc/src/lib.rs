@@ -16,9 +16,11 @@
 
 #![cfg(target_os = "linux")]
 
+mod asking;
 mod channel;
 mod client;
 mod error;
+mod inventory;
 mod lent;
 mod listener;
 mod listening;
@@ -30,9 +32,11 @@ mod session;
 #[cfg(test)]
 mod tests;
 mod wait;
+mod watch;
 
 pub use client::RingClient;
 pub use error::{RingAcceptError, RingConnectError, RingError, RingServerError};
+pub use inventory::{LentConnection, LentListener};
 pub use listener::RingListener;
 pub use request::{RingCaller, RingLimits, RingListenRequest, RingPolicy, RingRequest};
 pub use server::RingServer;

@@ -1,14 +1,13 @@
 //! The application's side of a listener in a server of rings.
 
 use crate::channel::{Channel, Incoming, SHORT, has_ended};
-use crate::client::{ANSWER, RingClient, first_answer, send_request, wait_for};
+use crate::client::{ANSWER, Ends, RingClient, first_answer, send_request, wait_for};
 use crate::error::{RingAcceptError, RingConnectError};
 use crate::message::{ClientMessage, ServerMessage};
 use crate::request::RingListenRequest;
 use crate::wait::Waiting;
 use core::time::Duration;
 use dccp::{DccpAddr, ReadyFd, clock};
-use dccp_proto::config::bounds;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -51,10 +50,7 @@ impl RingListener {
         path: impl AsRef<Path>,
         request: &RingListenRequest,
     ) -> Result<Self, RingConnectError> {
-        if request.services.len() > bounds::SERVICE_CODES {
-            let why = "a listener serves 32 Service Codes at most";
-            return Err(RingConnectError::Refused(why.into()));
-        }
+        request.check().map_err(RingConnectError::Refused)?;
         let until = clock::now() + ANSWER;
         let channel = send_request(
             path.as_ref(),
@@ -165,7 +161,12 @@ impl RingListener {
         self.has_asked = false;
         match (ServerMessage::parse(message), fds.map(<[_; 3]>::try_from)) {
             (
-                Some(ServerMessage::Accepted { peer, service, mps }),
+                Some(ServerMessage::Accepted {
+                    local,
+                    peer,
+                    service,
+                    mps,
+                }),
                 Ok(Ok([memory, bell, channel])),
             ) => {
                 if self.is_watched {
@@ -173,7 +174,12 @@ impl RingListener {
                     let _ = self.request_connection();
                 }
                 let ring = [memory, bell];
-                RingClient::new(ring, Channel::of(channel), peer, service, mps)
+                let ends = Ends {
+                    local,
+                    peer,
+                    service,
+                };
+                RingClient::new(ring, Channel::of(channel), ends, mps)
                     .map_err(RingAcceptError::Ring)
             }
             // This connection is lost; later ones can be accepted.

@@ -1,15 +1,17 @@
 //! A listener of the server for an application of another process.
 
 use crate::channel::Channel;
+use crate::inventory::{Entry, Inventory};
 use crate::lent::{Lent, RingFds, Room, make_ring};
 use crate::message::ServerMessage;
-use crate::request::RingListenRequest;
+use crate::request::{RingCaller, RingListenRequest};
 use dccp::DccpAddr;
 use dccp::Listener;
 use dccp::Options;
 use dccp::ReadyFd;
 use dccp_ring::Shape;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 /// The most datagrams that a connection stores before it is accepted. Later ones are dropped and reported to the peer.
 /// Accepting moves them to the ring.
@@ -18,8 +20,12 @@ const UNACCEPTED: usize = 64;
 /// A listener whose connections wait in its backlog, without a ring, until the application asks for each.
 #[derive(Debug)]
 pub(crate) struct Listening {
-    listener: Listener,
+    listener: Arc<Listener>,
     local: DccpAddr,
+    caller: RingCaller,
+    inventory: Inventory,
+    /// Its place in the server's list.
+    pub(crate) entry: Entry,
     /// A descriptor that is readable while a connection waits.
     arrivals: ReadyFd,
     shape: Shape,
@@ -42,16 +48,26 @@ impl Listening {
     ///
     /// # Errors
     /// Returns the reason if it cannot.
-    pub(crate) fn begin(request: &RingListenRequest, options: Options) -> Result<Self, String> {
+    pub(crate) fn begin(
+        caller: RingCaller,
+        local: DccpAddr,
+        request: &RingListenRequest,
+        options: Options,
+        inventory: &Inventory,
+    ) -> Result<Self, String> {
         request.shape.bytes().map_err(|error| error.to_string())?;
         let options = options.recv_buffer(UNACCEPTED.min(request.shape.arrivals as usize));
-        let listener = Listener::bind(request.local, &options);
-        let listener = listener.map_err(|error| error.to_string())?;
+        let listener = Listener::bind(local, &options);
+        let listener = Arc::new(listener.map_err(|error| error.to_string())?);
+        let local = *listener
+            .local_addrs()
+            .first()
+            .ok_or("there is no address")?;
         Ok(Self {
-            local: *listener
-                .local_addrs()
-                .first()
-                .ok_or("there is no address")?,
+            local,
+            caller,
+            inventory: inventory.clone(),
+            entry: inventory.add_listener(caller, local, &request.services, &listener),
             arrivals: listener.ready_fd().map_err(|error| error.to_string())?,
             listener,
             shape: request.shape,
@@ -70,9 +86,14 @@ impl Listening {
         !core::mem::replace(&mut self.is_asked, true)
     }
 
-    /// Returns the descriptor to watch for arrivals; `None` while the application does not ask.
-    pub(crate) fn source(&self) -> Option<BorrowedFd<'_>> {
-        self.is_asked.then(|| self.arrivals.as_fd())
+    /// Returns the descriptor to watch for arrivals while the application asks for one.
+    pub(crate) fn arrivals(&self) -> BorrowedFd<'_> {
+        self.arrivals.as_fd()
+    }
+
+    /// Whether the application asks for a connection.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.is_asked
     }
 
     /// Returns the next connection, or the reason for a refusal; the connection then still waits. Returns `None` unless
@@ -95,8 +116,9 @@ impl Listening {
         let (ring, fds) = make_ring(self.shape)?;
         let (channel, their_channel) = Channel::pair().map_err(|error| error.to_string())?;
         let socket = self.listener.accept().map_err(|error| error.to_string())?;
+        let lent = ring.lend(socket, self.caller, &self.inventory);
         Ok(Accepted {
-            lent: ring.lend(socket).map_err(|error| error.to_string())?,
+            lent: lent.map_err(|error| error.to_string())?,
             channel,
             their_channel,
             ring: fds,
@@ -110,6 +132,7 @@ impl Accepted {
         let socket = &self.lent.socket;
         let mps = socket.max_packet_size();
         ServerMessage::Accepted {
+            local: socket.local_addr(),
             peer: socket.peer_addr(),
             service: socket.service_code(),
             mps: mps.and_then(|mps| u32::try_from(mps).ok()),

@@ -1,12 +1,13 @@
 //! Requests of applications in other processes, and the policy that decides on them.
 
-use dccp::{DccpAddr, Options};
+use crate::inventory::{LentConnection, LentListener};
+use dccp::{DccpAddr, Encapsulation, LawConfig, Options};
 use dccp_proto::wire::ServiceCode;
 use dccp_ring::Shape;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A request of an application for a connection with a ring before it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RingRequest {
     /// The peer's address.
     pub remote: DccpAddr,
@@ -14,6 +15,11 @@ pub struct RingRequest {
     pub service: ServiceCode,
     /// The CCID of both directions; `None` stands for those of the server's options.
     pub ccid: Option<u8>,
+    /// The congestion law of CCID 2 as text, 64 bytes at most, in words of the server; `None` stands for that of the server's
+    /// options.
+    pub law: Option<String>,
+    /// The protocol that carries DCCP. UDP by default.
+    pub encapsulation: Encapsulation,
     /// The ring's shape.
     pub shape: Shape,
 }
@@ -25,6 +31,8 @@ impl RingRequest {
             remote,
             service: ServiceCode::NONE,
             ccid: None,
+            law: None,
+            encapsulation: Encapsulation::Udp,
             shape,
         }
     }
@@ -42,6 +50,20 @@ impl RingRequest {
         self.ccid = Some(ccid);
         self
     }
+
+    /// Chooses the congestion law of CCID 2, such as `cubic`. The server decides which words it knows.
+    #[must_use]
+    pub fn law(mut self, law: &str) -> Self {
+        self.law = Some(law.into());
+        self
+    }
+
+    /// Sets the protocol that carries DCCP.
+    #[must_use]
+    pub const fn encapsulation(mut self, encapsulation: Encapsulation) -> Self {
+        self.encapsulation = encapsulation;
+        self
+    }
 }
 
 /// A request of an application for a listener, whose connections get rings.
@@ -54,6 +76,10 @@ pub struct RingListenRequest {
     pub services: Vec<ServiceCode>,
     /// The CCID of both directions; `None` stands for those of the server's options.
     pub ccid: Option<u8>,
+    /// As [`RingRequest::law`].
+    pub law: Option<String>,
+    /// The protocol that carries DCCP. UDP by default.
+    pub encapsulation: Encapsulation,
     /// The shape of each ring.
     pub shape: Shape,
     /// The greatest number of accepted connections at a time.
@@ -67,6 +93,8 @@ impl RingListenRequest {
             local,
             services: Vec::new(),
             ccid: None,
+            law: None,
+            encapsulation: Encapsulation::Udp,
             shape,
             connections: 16,
         }
@@ -90,6 +118,20 @@ impl RingListenRequest {
     #[must_use]
     pub fn connections(mut self, at_most: u32) -> Self {
         self.connections = at_most;
+        self
+    }
+
+    /// Chooses the congestion law of CCID 2, such as `cubic`. The server decides which words it knows.
+    #[must_use]
+    pub fn law(mut self, law: &str) -> Self {
+        self.law = Some(law.into());
+        self
+    }
+
+    /// Sets the protocol that carries DCCP.
+    #[must_use]
+    pub const fn encapsulation(mut self, encapsulation: Encapsulation) -> Self {
+        self.encapsulation = encapsulation;
         self
     }
 }
@@ -130,10 +172,31 @@ pub trait RingPolicy: Send {
         Err("this server allows no listeners".into())
     }
 
+    /// The address where an allowed listener is bound: the requested one by default. A server of a whole host has a UDP port of
+    /// its own.
+    fn local_addr(&self, request: &RingListenRequest) -> DccpAddr {
+        request.local
+    }
+
+    /// The congestion law that a request chooses by this text, or the reason of a refusal. Refuses by default.
+    ///
+    /// # Errors
+    /// When the policy does not know the law.
+    fn law(&mut self, _text: &str) -> Result<LawConfig, String> {
+        Err("this server offers no choice of law".into())
+    }
+
+    /// Called when a connection has ended, or is about to because the server ends: its counters are final then. Does nothing
+    /// by default.
+    fn closed(&mut self, _connection: &LentConnection) {}
+
+    /// Called when a listener ends. Its accepted connections live on. Does nothing by default.
+    fn listener_closed(&mut self, _listener: &LentListener) {}
+
     /// Called once for each allowed request when its connection or listener has ended or could not be opened, so that a
-    /// policy can count a user's connections. A listener has ended once its last accepted connection has. Does nothing by
-    /// default.
-    fn ended(&mut self, _caller: &RingCaller) {}
+    /// policy can count what its users hold: `connections` is 1, or what the listener's request asked for. A listener has
+    /// ended once its last accepted connection has. Does nothing by default.
+    fn ended(&mut self, _caller: &RingCaller, _connections: u32) {}
 }
 
 impl<F> RingPolicy for F
@@ -167,9 +230,38 @@ impl Policy {
         asked.unwrap_or_else(|_| Err(FAILED.into()))
     }
 
-    pub(crate) fn ended(&mut self, caller: &RingCaller) {
+    /// Adds the law that a request chooses to the options.
+    pub(crate) fn with_law(
+        &mut self,
+        options: Options,
+        text: Option<&str>,
+    ) -> Result<Options, String> {
+        let Some(text) = text else {
+            return Ok(options);
+        };
+        let asked = catch_unwind(AssertUnwindSafe(|| self.0.law(text)));
+        let law = asked.unwrap_or_else(|_| Err(FAILED.into()))?;
+        Ok(options.law(law))
+    }
+
+    pub(crate) fn local_addr(&self, request: &RingListenRequest) -> DccpAddr {
+        let asked = catch_unwind(AssertUnwindSafe(|| self.0.local_addr(request)));
+        asked.unwrap_or(request.local)
+    }
+
+    pub(crate) fn closed(&mut self, connection: &LentConnection) {
         // A panic here changes nothing for the server.
-        let _ = catch_unwind(AssertUnwindSafe(|| self.0.ended(caller)));
+        let _ = catch_unwind(AssertUnwindSafe(|| self.0.closed(connection)));
+    }
+
+    pub(crate) fn listener_closed(&mut self, listener: &LentListener) {
+        // A panic here changes nothing for the server.
+        let _ = catch_unwind(AssertUnwindSafe(|| self.0.listener_closed(listener)));
+    }
+
+    pub(crate) fn ended(&mut self, caller: &RingCaller, connections: u32) {
+        // A panic here changes nothing for the server.
+        let _ = catch_unwind(AssertUnwindSafe(|| self.0.ended(caller, connections)));
     }
 }
 

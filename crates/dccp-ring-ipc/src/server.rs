@@ -1,19 +1,24 @@
 //! The server, which lends rings to other processes.
 
+use crate::asking::{Arrivals, displaced};
 use crate::channel::Gate;
 use crate::error::RingServerError;
+use crate::inventory::{Inventory, LentConnection, LentListener};
 use crate::lent::Room;
 use crate::request::{Policy, RingLimits, RingPolicy};
 use crate::session::{Session, Stock};
-use crate::wait::timespec;
+use crate::watch::{Watch, Watched};
 use core::time::Duration;
 use dccp::clock;
-use rustix::event::{PollFd, PollFlags, poll};
+use dccp_proto::Instant;
+use rustix::event::PollFlags;
 use rustix::net::RecvFlags;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 /// Lends connections of this process's engine to applications of other processes, each through a ring in shared memory.
@@ -27,9 +32,11 @@ use std::thread::JoinHandle;
 /// One thread serves all applications. Dropping the server ends the thread and all lent connections.
 #[derive(Debug)]
 pub struct RingServer {
-    path: PathBuf,
+    /// The path that this server made.
+    path: Option<PathBuf>,
+    inventory: Inventory,
     stop: UnixStream,
-    thread: Option<JoinHandle<()>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl RingServer {
@@ -63,34 +70,78 @@ impl RingServer {
             path: path.clone(),
             error,
         })?;
+        Self::start(gate, Some(path), limits, policy)
+    }
+
+    /// Lends rings to applications that connect to this listening Unix socket for packets (`SOCK_SEQPACKET`), which a service
+    /// manager has made.
+    ///
+    /// # Errors
+    /// Fails if it is no such socket, or the system has no thread.
+    pub fn from_socket(
+        socket: OwnedFd,
+        limits: RingLimits,
+        policy: impl RingPolicy + 'static,
+    ) -> Result<Self, RingServerError> {
+        let gate = Gate::of(socket).map_err(RingServerError::System)?;
+        Self::start(gate, None, limits, policy)
+    }
+
+    fn start(
+        gate: Gate,
+        path: Option<PathBuf>,
+        limits: RingLimits,
+        policy: impl RingPolicy + 'static,
+    ) -> Result<Self, RingServerError> {
         let (stop, stopped) = UnixStream::pair().map_err(RingServerError::System)?;
-        let service = Service {
-            gate,
-            stopped,
-            limits,
-            policy: Policy(Box::new(policy)),
-            sessions: Vec::new(),
-        };
+        let inventory = Inventory::default();
+        let service = Service::new(gate, stopped, limits, policy, inventory.clone())
+            .map_err(RingServerError::System)?;
         let thread = std::thread::Builder::new().name("dccp-rings".into());
         let thread = thread
             .spawn(move || service.run())
             .map_err(RingServerError::System)?;
         Ok(Self {
             path,
+            inventory,
             stop,
-            thread: Some(thread),
+            thread: Mutex::new(Some(thread)),
         })
+    }
+
+    /// The connections that are lent now, in the order of their numbers.
+    pub fn connections(&self) -> Vec<LentConnection> {
+        self.inventory.connections()
+    }
+
+    /// The listeners that are lent now, in the order of their numbers.
+    pub fn listeners(&self) -> Vec<LentListener> {
+        self.inventory.listeners()
+    }
+
+    /// Whether the server's thread runs. It ends by [`stop`](Self::stop), or by a fault.
+    pub fn is_running(&self) -> bool {
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
+    /// Ends all lent connections and listeners. The applications learn that the server has ended.
+    pub fn stop(&self) {
+        // The thread watches the other end.
+        let _ = self.stop.shutdown(std::net::Shutdown::Both);
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(thread) = thread.take() {
+            let _ = thread.join();
+            if let Some(path) = &self.path {
+                let _ = std::fs::remove_file(path);
+            }
+        }
     }
 }
 
 impl Drop for RingServer {
     fn drop(&mut self) {
-        // The thread polls the other end.
-        let _ = self.stop.shutdown(std::net::Shutdown::Both);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-        let _ = std::fs::remove_file(&self.path);
+        self.stop();
     }
 }
 
@@ -98,9 +149,20 @@ impl Drop for RingServer {
 struct Service {
     gate: Gate,
     stopped: UnixStream,
+    watch: Watch,
     limits: RingLimits,
     policy: Policy,
-    sessions: Vec<Session>,
+    inventory: Inventory,
+    /// In the order of age.
+    sessions: BTreeMap<u64, Session>,
+    next: u64,
+    deadlines: BTreeSet<(Instant, u64)>,
+    /// Sessions that have requested nothing.
+    asking: BTreeSet<u64>,
+    arrivals: Arrivals,
+    /// Seats and memory that sessions have.
+    seats: usize,
+    memory: u64,
 }
 
 /// The pause after a failed system call, so that a failure that lasts does not use a core.
@@ -108,147 +170,176 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// The applications that have connected and requested nothing. They have no seat; a further one displaces the oldest of
 /// the user that has the most.
 const ASKING_MAX: usize = 16;
+/// The applications that are accepted in one turn.
+const ADMITTED_MAX: usize = 16;
 
-/// The result of polling all sources.
-struct News {
-    is_stopped: bool,
-    /// An application connects.
-    has_caller: bool,
-    /// The sessions that need a turn, by index.
-    sessions: Vec<bool>,
-}
+/// The keys of the server's own descriptors. Those of sessions follow.
+const STOP: u64 = 0;
+const GATE: u64 = 1;
 
 impl Service {
+    fn new(
+        gate: Gate,
+        stopped: UnixStream,
+        limits: RingLimits,
+        policy: impl RingPolicy + 'static,
+        inventory: Inventory,
+    ) -> io::Result<Self> {
+        let watch = Watch::new()?;
+        for (key, fd) in [(STOP, stopped.as_fd()), (GATE, gate.as_fd())] {
+            watch.update(
+                key,
+                &mut Watched::default(),
+                [(fd, PollFlags::IN)].into_iter(),
+            )?;
+        }
+        Ok(Self {
+            gate,
+            stopped,
+            watch,
+            limits,
+            policy: Policy(Box::new(policy)),
+            inventory,
+            sessions: BTreeMap::new(),
+            next: GATE + 1,
+            deadlines: BTreeSet::new(),
+            asking: BTreeSet::new(),
+            arrivals: Arrivals::default(),
+            seats: 0,
+            memory: 0,
+        })
+    }
+
     fn run(mut self) {
         loop {
-            let news = self.wait();
-            if news.is_stopped {
+            let due = self.deadlines.first().map(|(at, _)| *at);
+            let mut turns = match self.watch.wait(due) {
+                Ok(ready) => ready,
+                Err(_) => self.look_everywhere(),
+            };
+            if turns.remove(&STOP) {
                 break;
             }
-            self.serve(&news.sessions);
-            if news.has_caller {
+            let has_caller = turns.remove(&GATE);
+            let now = clock::now();
+            let due = self.deadlines.iter().take_while(|(at, _)| *at <= now);
+            turns.extend(due.map(|(_, key)| *key));
+            for key in turns {
+                self.serve(key);
+            }
+            if has_caller {
                 self.admit();
             }
         }
-        for session in self.sessions {
+        for session in core::mem::take(&mut self.sessions).into_values() {
             session.end(&mut self.policy);
         }
     }
 
-    /// Waits for a stop, an application, a message or a deadline.
-    fn wait(&self) -> News {
-        let mut fds = vec![
-            PollFd::from_borrowed_fd(self.stopped.as_fd(), PollFlags::IN),
-            PollFd::from_borrowed_fd(self.gate.as_fd(), PollFlags::IN),
-        ];
-        let mut owners = Vec::new();
-        for (owner, session) in self.sessions.iter().enumerate() {
-            for (source, flags) in session.sources() {
-                fds.push(PollFd::from_borrowed_fd(source, flags));
-                owners.push(owner);
-            }
-        }
-        let due = self.sessions.iter().filter_map(Session::due).min();
-        let now = clock::now();
-        match poll(&mut fds, due.map(|due| timespec(due, now)).as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return self.look_everywhere(),
-        }
-        let is_ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
-        let now = clock::now();
-        let is_due = |session: &Session| session.due().is_some_and(|due| due <= now);
-        let mut sessions: Vec<bool> = self.sessions.iter().map(is_due).collect();
-        for (fd, owner) in fds.iter().skip(2).zip(owners) {
-            sessions[owner] |= is_ready(fd);
-        }
-        News {
-            is_stopped: is_ready(&fds[0]),
-            has_caller: is_ready(&fds[1]),
-            sessions,
-        }
-    }
-
-    /// Replaces `poll` while it fails, for example because the process may have fewer descriptors than it has: after a
-    /// pause, everything gets a turn.
-    fn look_everywhere(&self) -> News {
+    /// Replaces the wait while it fails: after a pause, everything gets a turn.
+    fn look_everywhere(&self) -> BTreeSet<u64> {
         std::thread::sleep(PAUSE);
         let stop = rustix::net::recv(&self.stopped, &mut [0; 1], RecvFlags::DONTWAIT);
-        News {
-            is_stopped: matches!(stop, Ok((_, 0))),
-            has_caller: true,
-            sessions: vec![true; self.sessions.len()],
-        }
+        let is_stopped = matches!(stop, Ok((_, 0)));
+        let own = is_stopped.then_some(STOP).into_iter().chain([GATE]);
+        own.chain(self.sessions.keys().copied()).collect()
     }
 
-    /// Gives a turn to the sessions that need one.
-    fn serve(&mut self, has_news: &[bool]) {
-        let lent: u64 = self.sessions.iter().map(Session::memory).sum();
-        let taken: usize = self.sessions.iter().map(Session::seats).sum();
-        let seats = self.limits.clients.saturating_sub(taken);
-        let memory = self.limits.memory.saturating_sub(lent);
-        let mut stock = Stock::new(&mut self.policy, Room { memory, seats });
-        let mut has_news = has_news.iter();
-        self.sessions.retain_mut(|session| {
-            if has_news.next() != Some(&true) {
-                return true;
-            }
-            let (memory, seats) = (session.memory(), session.seats());
-            let stays = session.turn(&mut stock);
-            let room = &mut stock.room;
-            room.memory += memory;
-            room.seats += seats;
-            if stays {
-                room.memory = room.memory.saturating_sub(session.memory());
-                room.seats = room.seats.saturating_sub(session.seats());
-            }
-            stays
-        });
-        self.sessions.append(&mut stock.newcomers);
-    }
-
-    /// Accepts an application. Its request decides whether it gets a seat.
-    fn admit(&mut self) {
-        let channel = match self.gate.accept() {
-            Ok(channel) => channel,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-            Err(_) => {
-                // Without a descriptor, the waiting application would wake this thread again at once.
-                std::thread::sleep(PAUSE);
-                return;
-            }
+    /// Gives a turn to a session, unless it has ended.
+    fn serve(&mut self, key: u64) {
+        let room = Room {
+            memory: self.limits.memory.saturating_sub(self.memory),
+            seats: self.limits.clients.saturating_sub(self.seats),
         };
-        let Ok(session) = Session::new(channel) else {
+        let Some(mut session) = self.take(key) else {
             return;
         };
-        let asking = self.sessions.iter().enumerate();
-        let asking = asking.filter(|(_, session)| session.seats() == 0);
-        let asking: Vec<(usize, u32)> = asking.map(|(at, session)| (at, session.uid())).collect();
-        if asking.len() >= ASKING_MAX
-            && let Some(at) = displaced(&asking)
-        {
-            self.sessions.remove(at).dismiss();
+        let mut stock = Stock::new(&mut self.policy, &self.inventory, room);
+        let stays = session.turn(&mut stock);
+        let newcomers = stock.newcomers;
+        if stays {
+            self.put(key, session);
+        } else {
+            self.watch.forget(session.sources());
         }
-        self.sessions.push(session);
+        for session in newcomers {
+            self.add(session);
+        }
     }
-}
 
-/// Chooses the oldest session of the user with the most, of sessions and their users in the order of age.
-fn displaced(asking: &[(usize, u32)]) -> Option<usize> {
-    let held = |uid: u32| asking.iter().filter(|(_, other)| *other == uid).count();
-    let most = asking.iter().map(|(_, uid)| held(*uid)).max()?;
-    let oldest = asking.iter().find(|(_, uid)| held(*uid) == most);
-    oldest.map(|(at, _)| *at)
-}
+    /// Takes a session out, with what it counts for.
+    fn take(&mut self, key: u64) -> Option<Session> {
+        let session = self.sessions.remove(&key)?;
+        self.asking.remove(&key);
+        if let Some(due) = session.due() {
+            self.deadlines.remove(&(due, key));
+        }
+        self.seats -= session.seats();
+        self.memory -= session.memory();
+        Some(session)
+    }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+    /// Puts a session in, and watches what it waits for. One that cannot be watched ends.
+    fn put(&mut self, key: u64, mut session: Session) {
+        let mut watched = core::mem::take(&mut session.watched);
+        let updated = self.watch.update(key, &mut watched, session.sources());
+        session.watched = watched;
+        if updated.is_err() {
+            self.watch.forget(session.sources());
+            session.end(&mut self.policy);
+            return;
+        }
+        if session.seats() == 0 {
+            self.asking.insert(key);
+        }
+        self.deadlines.extend(session.due().map(|due| (due, key)));
+        self.seats += session.seats();
+        self.memory += session.memory();
+        self.sessions.insert(key, session);
+    }
 
-    #[test]
-    fn user_with_the_most_silent_applications_loses_the_oldest() {
-        assert_eq!(displaced(&[]), None);
-        assert_eq!(displaced(&[(4, 7)]), Some(4));
-        let asking = [(0, 1000), (2, 7), (3, 7), (5, 1000), (6, 7), (9, 0)];
-        assert_eq!(displaced(&asking), Some(2));
+    fn add(&mut self, session: Session) {
+        let key = self.next;
+        self.next += 1;
+        self.put(key, session);
+    }
+
+    /// Accepts applications. The request of each decides whether it gets a seat.
+    fn admit(&mut self) {
+        for _ in 0..ADMITTED_MAX {
+            let channel = match self.gate.accept() {
+                Ok(channel) => channel,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(_) => {
+                    // Without a descriptor, the waiting application would wake this thread again at once.
+                    std::thread::sleep(PAUSE);
+                    return;
+                }
+            };
+            let Ok(session) = Session::new(channel) else {
+                continue;
+            };
+            if !self.arrivals.admit(clock::now(), session.uid()) {
+                session.dismiss("too many requests of this user in a second");
+                continue;
+            }
+            self.make_place();
+            self.add(session);
+        }
+    }
+
+    /// Displaces a session that has requested nothing if there are too many.
+    fn make_place(&mut self) {
+        if self.asking.len() < ASKING_MAX {
+            return;
+        }
+        let asking = self.asking.iter();
+        let asking = asking.filter_map(|key| Some((*key, self.sessions.get(key)?.uid())));
+        let asking: Vec<(u64, u32)> = asking.collect();
+        let Some(session) = displaced(&asking).and_then(|key| self.take(key)) else {
+            return;
+        };
+        self.watch.forget(session.sources());
+        session.dismiss(crate::lent::FULL);
     }
 }

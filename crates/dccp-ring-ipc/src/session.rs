@@ -1,10 +1,12 @@
 //! The server's session with one application of another process.
 
 use crate::channel::{Channel, Incoming, SHORT};
-use crate::lent::{FULL, Lent, Room, make_ring};
+use crate::inventory::Inventory;
+use crate::lent::{Lent, Room, make_ring};
 use crate::listening::{Accepted, Listening};
 use crate::message::{self, ClientMessage, MESSAGE_MAX, ServerMessage};
 use crate::request::{Policy, RingCaller, RingListenRequest, RingRequest};
+use crate::watch::Watched;
 use core::time::Duration;
 use dccp::Options;
 use dccp::Socket;
@@ -33,8 +35,9 @@ pub(crate) struct Session {
     channel: Option<Channel>,
     caller: RingCaller,
     resource: Resource,
-    /// Held by all sessions of one permission of the policy: a listener's, and its connections'.
-    permit: Option<Arc<()>>,
+    /// The connections that the policy has permitted. Held by all sessions of one permission: a listener's, and its
+    /// connections'.
+    permit: Option<Arc<u32>>,
     has_closed: bool,
     has_aborted: bool,
     /// The last message, while the application does not read.
@@ -45,6 +48,8 @@ pub(crate) struct Session {
     until: Option<Instant>,
     /// The time of the next check whether the connection has ended, while the application does not read.
     recheck_at: Option<Instant>,
+    /// The descriptors that the server watches for this session.
+    pub(crate) watched: Watched,
 }
 
 /// The resource that an application holds.
@@ -58,15 +63,17 @@ enum Resource {
 /// The server's resources that a session can take during its turn.
 pub(crate) struct Stock<'a> {
     policy: &'a mut Policy,
+    inventory: &'a Inventory,
     pub(crate) room: Room,
     /// New sessions of accepted connections.
     pub(crate) newcomers: Vec<Session>,
 }
 
 impl<'a> Stock<'a> {
-    pub(crate) fn new(policy: &'a mut Policy, room: Room) -> Self {
+    pub(crate) fn new(policy: &'a mut Policy, inventory: &'a Inventory, room: Room) -> Self {
         Self {
             policy,
+            inventory,
             room,
             newcomers: Vec::new(),
         }
@@ -109,6 +116,7 @@ impl Session {
             is_short: false,
             until,
             recheck_at: None,
+            watched: Watched::default(),
         }
     }
 
@@ -118,17 +126,26 @@ impl Session {
         let _ = channel.send(&ServerMessage::Refused(why.into()).build(), &[]);
     }
 
-    /// Returns the descriptors to watch: the channel, and the events of the connection or the arrivals of the listener.
-    /// While the application does not read, the channel is also watched for room to send.
+    /// Returns the descriptors that the session holds, and what to watch each for: the channel, and the events of the
+    /// connection or the arrivals of the listener. While the application does not read, the channel is also watched for room
+    /// to send.
     pub(crate) fn sources(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
         let news = match &self.resource {
-            Resource::Connection(lent) if self.unsent_reply.is_none() => {
-                lent.events.as_ref().map(AsFd::as_fd)
+            Resource::Nothing => None,
+            Resource::Connection(lent) => {
+                let is_wanted = !lent.has_ended && self.unsent_reply.is_none();
+                Some((lent.events.as_fd(), is_wanted))
             }
-            Resource::Listener(listening) => listening.source(),
-            _ => None,
+            Resource::Listener(listening) => Some((listening.arrivals(), listening.is_asked())),
         };
-        let news = news.map(|fd| (fd, PollFlags::IN));
+        let news = news.map(|(fd, is_wanted)| {
+            let flags = if is_wanted {
+                PollFlags::IN
+            } else {
+                PollFlags::empty()
+            };
+            (fd, flags)
+        });
         let flags = match self.unsent_reply {
             None => PollFlags::IN,
             // The channel has room, so that watching it would not wait.
@@ -164,9 +181,9 @@ impl Session {
     }
 
     /// Ends the session of an application that has requested nothing.
-    pub(crate) fn dismiss(self) {
+    pub(crate) fn dismiss(self, why: &str) {
         if let Some(channel) = &self.channel {
-            Self::turn_away(channel, FULL);
+            Self::turn_away(channel, why);
         }
     }
 
@@ -186,20 +203,34 @@ impl Session {
             self.listen(stock) && self.accept(stock) && self.send_events()
         };
         if !stays {
-            self.give_permit_back(stock.policy);
+            self.report_end(stock.policy);
         }
         stays
     }
 
     /// Takes back the resource, because the server ends.
     pub(crate) fn end(mut self, policy: &mut Policy) {
+        self.report_end(policy);
         self.resource = Resource::Nothing;
-        self.give_permit_back(policy);
     }
 
-    fn give_permit_back(&mut self, policy: &mut Policy) {
-        if self.permit.take().and_then(Arc::into_inner).is_some() {
-            policy.ended(&self.caller);
+    /// Tells the policy what has ended.
+    fn report_end(&mut self, policy: &mut Policy) {
+        match &self.resource {
+            Resource::Nothing => {}
+            Resource::Connection(lent) => {
+                if let Some(connection) = lent.entry.connection() {
+                    policy.closed(&connection);
+                }
+            }
+            Resource::Listener(listening) => {
+                if let Some(listener) = listening.entry.listener() {
+                    policy.listener_closed(&listener);
+                }
+            }
+        }
+        if let Some(connections) = self.permit.take().and_then(Arc::into_inner) {
+            policy.ended(&self.caller, connections);
         }
     }
 
@@ -264,7 +295,7 @@ impl Session {
             return false;
         };
         lent.socket.shutdown(std::net::Shutdown::Write);
-        lent.events.is_some()
+        !lent.has_ended
     }
 
     fn lend(&mut self, stock: &mut Stock<'_>, request: &RingRequest) -> bool {
@@ -299,15 +330,18 @@ impl Session {
         stock.room.check_seat()?;
         stock.room.check(request.shape)?;
         let options = stock.policy.allow(&self.caller, request)?;
-        self.permit = Some(Arc::new(()));
-        let options = settle(options, request.ccid, &[request.service]);
+        self.permit = Some(Arc::new(1));
+        let options =
+            settle(options, request.ccid, &[request.service]).encapsulation(request.encapsulation);
+        let options = stock.policy.with_law(options, request.law.as_deref())?;
         let options = options.recv_buffer(request.shape.arrivals as usize);
         let (ring, fds) = make_ring(request.shape)?;
         let socket = Socket::connect(request.remote, &options);
         let socket = socket.map_err(|error| error.to_string())?;
-        let lent = ring.lend(socket).map_err(|error| error.to_string())?;
-        self.send(&ServerMessage::Lent, &fds.as_fds())
-            .map(|()| lent)
+        let lent = ring.lend(socket, self.caller, stock.inventory);
+        let lent = lent.map_err(|error| error.to_string())?;
+        let message = ServerMessage::Lent(lent.socket.local_addr());
+        self.send(&message, &fds.as_fds()).map(|()| lent)
     }
 
     /// Opens a listener, and sends its address to the application.
@@ -318,9 +352,12 @@ impl Session {
     ) -> Result<Listening, String> {
         stock.room.check_seat()?;
         let options = stock.policy.allow_listening(&self.caller, request)?;
-        self.permit = Some(Arc::new(()));
-        let options = settle(options, request.ccid, &request.services);
-        let listening = Listening::begin(request, options)?;
+        self.permit = Some(Arc::new(request.connections));
+        let options =
+            settle(options, request.ccid, &request.services).encapsulation(request.encapsulation);
+        let options = stock.policy.with_law(options, request.law.as_deref())?;
+        let local = stock.policy.local_addr(request);
+        let listening = Listening::begin(self.caller, local, request, options, stock.inventory)?;
         let sent = ServerMessage::Listening(listening.local_addr());
         self.send(&sent, &[]).map(|()| listening)
     }
@@ -415,7 +452,7 @@ impl Session {
         let mut events = core::iter::from_fn(|| lent.socket.poll_event());
         let event = events.find(message::has_form)?;
         if matches!(event, Event::Closed(_)) {
-            lent.events = None;
+            lent.has_ended = true;
             self.until = Some(clock::now() + LINGER);
         }
         let mps = lent.socket.max_packet_size();
@@ -425,7 +462,7 @@ impl Session {
 
     /// Returns true if the connection has ended.
     fn has_ended(&self) -> bool {
-        self.lent().is_some_and(|lent| lent.events.is_none())
+        self.lent().is_some_and(|lent| lent.has_ended)
     }
 }
 

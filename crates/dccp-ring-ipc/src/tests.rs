@@ -79,7 +79,8 @@ impl World {
     fn lawless(&self) -> (Channel, File, Doorbell, Socket) {
         let channel = send_request(&self.path, &ClientMessage::Lend(self.request()).build());
         let (message, fds) = receive(&channel).unwrap();
-        assert_eq!(ServerMessage::parse(&message), Some(ServerMessage::Lent));
+        let answer = ServerMessage::parse(&message);
+        assert!(matches!(answer, Some(ServerMessage::Lent(_))), "{answer:?}");
         let [memory, bell] = <[OwnedFd; 2]>::try_from(fds).unwrap();
         let socket = self.listener.accept().unwrap();
         loop {
@@ -275,7 +276,7 @@ impl RingPolicy for One {
         Ok(Options::new())
     }
 
-    fn ended(&mut self, _: &RingCaller) {
+    fn ended(&mut self, _: &RingCaller, _: u32) {
         self.rings -= 1;
         self.ended.fetch_add(1, Ordering::Relaxed);
     }
@@ -343,7 +344,7 @@ impl RingPolicy for Rash {
         Ok(Options::new())
     }
 
-    fn ended(&mut self, _: &RingCaller) {
+    fn ended(&mut self, _: &RingCaller, _: u32) {
         panic!("a test's panic");
     }
 }
@@ -441,7 +442,9 @@ fn connect_to_scripted_server(name: &str, last: Event) -> Result<RingClient, Rin
         let (transport, memory) = shared::create(SHAPE, silent()).unwrap();
         let (_bell, theirs) = Doorbell::pair().unwrap();
         let fds = [memory.as_fd(), theirs.as_fd()];
-        channel.send(&ServerMessage::Lent.build(), &fds).unwrap();
+        channel
+            .send(&ServerMessage::Lent(unused()).build(), &fds)
+            .unwrap();
         let told = (1200..1220).map(Event::Mps).chain([last]);
         for event in told {
             let message = ServerMessage::Event(event, None).build();
@@ -502,7 +505,9 @@ fn server_that_does_not_answer_ends_connect_in_its_time() {
         let (transport, memory) = shared::create(SHAPE, silent()).unwrap();
         let (_bell, theirs) = Doorbell::pair().unwrap();
         let fds = [memory.as_fd(), theirs.as_fd()];
-        channel.send(&ServerMessage::Lent.build(), &fds).unwrap();
+        channel
+            .send(&ServerMessage::Lent(unused()).build(), &fds)
+            .unwrap();
         let _ = is_over.recv();
         transport
     });
@@ -530,7 +535,11 @@ fn client_without_room_for_the_descriptors_of_a_ring_gets_an_error() {
     let gate = Gate::bind(&path).unwrap();
     let server = thread::spawn(move || {
         let channel = first_visitor(&gate);
-        send_with(&channel, &ServerMessage::Lent.build(), &sockets(8));
+        send_with(
+            &channel,
+            &ServerMessage::Lent(unused()).build(),
+            &sockets(8),
+        );
     });
     let request = RingRequest::new(unused(), SHAPE);
     let connected = RingClient::connect(&path, &request);

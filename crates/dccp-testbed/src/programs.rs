@@ -9,6 +9,8 @@ pub(crate) const BENCH_ENDS: &str = "-p dccp-testbed --bin bench-ends --features
 pub(crate) const DUMBBELL: &str = "-p dccp-testbed --bin dumbbell";
 /// The bridge for programs that speak UDP.
 pub(crate) const BRIDGE: &str = "-p dccp-bridge";
+/// The service of a host.
+pub(crate) const DAEMON: &str = "-p dccpd --bin dccpd";
 /// Packet rings.
 pub(crate) const RING_BENCH: &str = "-p dccp-testbed --bin ring-bench";
 /// One end of a connection for the interoperability tests.

@@ -7,6 +7,7 @@ use crate::incoming::Incoming;
 use crate::names::{ConnRef, Opened};
 use crate::request::Request;
 use crate::shared::Shared;
+use crate::stats::EngineStats;
 use core::net::SocketAddr;
 use dccp_io::{Encapsulation, Waker};
 use dccp_proto::Config;
@@ -39,6 +40,8 @@ pub(crate) enum Command {
     Answer(SyncSender<()>),
     /// Say how many connections there are.
     Count(SyncSender<usize>),
+    /// Give the counters of all ports.
+    Stats(SyncSender<EngineStats>),
     /// No more commands will come: end when the connections have ended.
     Finish,
 }

@@ -23,6 +23,7 @@ use crate::limits::RESTING_PORTS;
 use crate::names::{Opened, PortKey, with_scope};
 use crate::port::{Occupation, Port, token};
 use crate::request::Request;
+use crate::stats::EngineStats;
 #[cfg(feature = "unstable")]
 use crate::tap::PacketTap;
 #[cfg(all(target_os = "linux", feature = "unstable"))]
@@ -56,6 +57,8 @@ pub(crate) struct Driver {
     ip: Option<Carrier>,
     is_finishing: bool,
     ports: BTreeMap<PortKey, Port>,
+    /// Counters of ports that are closed.
+    closed: EngineStats,
     /// Duplicates of the sockets that the application gave, by their ports.
     given: BTreeMap<PortKey, UdpSocket>,
     next_key: u64,
@@ -107,6 +110,7 @@ impl Driver {
             ip: None,
             is_finishing: false,
             ports: BTreeMap::new(),
+            closed: EngineStats::default(),
             given: BTreeMap::new(),
             next_key: 0,
             runnable: Vec::new(),
@@ -295,6 +299,7 @@ impl Driver {
             return;
         };
         self.given.remove(&key);
+        self.closed = self.closed.plus(&port.stats());
         port.unwatch(&mut self.poller);
         if let Some(at) = port.deadline {
             self.deadlines.remove(&(at, key));
@@ -343,6 +348,12 @@ impl Driver {
                 let connections = self.ports.values().map(Port::connections).sum();
                 // The asking thread waits.
                 let _ = reply.send(connections);
+            }
+            Command::Stats(reply) => {
+                let each = self.ports.values_mut().map(Port::stats);
+                let sum = each.fold(self.closed, |sum, port| sum.plus(&port));
+                // The asking thread waits.
+                let _ = reply.send(sum);
             }
             Command::Finish => {
                 self.is_finishing = true;

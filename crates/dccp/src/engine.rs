@@ -9,6 +9,7 @@ use crate::command::{Command, Mailbox};
 use crate::driver::Driver;
 use crate::error::{CloseError, EngineGone};
 use crate::patience::Patience;
+use crate::stats::EngineStats;
 #[cfg(feature = "unstable")]
 use crate::tap::PacketTap;
 use crate::thread_mark;
@@ -181,6 +182,19 @@ impl Engine {
             pause = (2 * pause).min(PAUSE_MAX);
         }
         Ok(())
+    }
+
+    /// The counters of all threads since the engine started: those of its connections, of connections that have ended, and of
+    /// packets of no connection. No counter goes down but `curr_estab` and `connections`.
+    ///
+    /// # Errors
+    /// When the engine is gone.
+    pub fn stats(&self) -> Result<EngineStats, EngineGone> {
+        let mut sum = EngineStats::default();
+        for thread in 0..self.threads() {
+            sum = sum.plus(&self.at(thread).ask(Command::Stats)?);
+        }
+        Ok(sum)
     }
 
     /// Connections that have not ended.

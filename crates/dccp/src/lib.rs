@@ -124,7 +124,7 @@ pub use shared::Ready;
 pub use signal::ReadyFd;
 pub use socket::Socket;
 pub use source::{SourceReply, SourceRequest};
-pub use stats::Stats;
+pub use stats::{EngineStats, Stats};
 pub use words::{printable, reason_text};
 
 #[doc(inline)]
@@ -141,6 +141,8 @@ pub use dccp_proto::conn::stats::Stats as ProtocolStats;
 pub use dccp_proto::conn::{ConnSnapshot, State as ConnState};
 #[doc(inline)]
 pub use dccp_proto::queue::{Delivery, Fate, FateCounts, WhenFull};
+#[doc(inline)]
+pub use dccp_proto::rate_cap::RateCap;
 #[doc(inline)]
 pub use dccp_proto::wire::{Ecn, ResetCode, ServiceCode};
 #[doc(inline)]
@@ -180,6 +182,11 @@ pub mod unstable {
     /// Permits CCIDs without a law beside [`Options::law`](crate::Options::law), because the CCIDs are chosen by others.
     pub fn permit_unused_law(options: crate::Options) -> crate::Options {
         options.permit_unused_law()
+    }
+
+    /// Lets a listener have the UDP port of the system-wide service (6773-3.8-1), because this program is that service.
+    pub fn system_service(options: crate::Options) -> crate::Options {
+        options.system_service()
     }
 
     /// Adds an event to those that wait for the application.

@@ -11,6 +11,7 @@ use dccp_proto::cc::Ccid;
 use dccp_proto::cc::law::LawConfig;
 use dccp_proto::cc::safeudp::SafeUdpConfig;
 use dccp_proto::queue::WhenFull;
+use dccp_proto::rate_cap::RateCap;
 use dccp_proto::wire::ServiceCode;
 use std::io;
 
@@ -25,6 +26,8 @@ use std::io;
 pub struct Options {
     pub(crate) config: Config,
     is_law_chosen: bool,
+    /// The program is the system-wide service, whose UDP port others leave alone (6773-3.8-1).
+    pub(crate) is_system_service: bool,
     pub(crate) mtu: Option<usize>,
     pub(crate) services: Vec<ServiceCode>,
     pub(crate) encapsulation: Encapsulation,
@@ -48,6 +51,7 @@ impl Default for Options {
                 ..Config::default()
             },
             is_law_chosen: false,
+            is_system_service: false,
             mtu: None,
             services: Vec::new(),
             encapsulation: Encapsulation::Udp,
@@ -116,6 +120,13 @@ impl Options {
     #[cfg(feature = "unstable")]
     pub(crate) const fn permit_unused_law(mut self) -> Self {
         self.is_law_chosen = false;
+        self
+    }
+
+    /// The program is the system-wide service (6773-3.8-1).
+    #[cfg(feature = "unstable")]
+    pub(crate) const fn system_service(mut self) -> Self {
+        self.is_system_service = true;
         self
     }
 
@@ -242,6 +253,22 @@ impl Options {
     /// events, and one that hides them would get any rate. Lift the bound for peers that you trust on fast paths.
     pub fn max_rate(mut self, bits_per_s: Option<u64>) -> Self {
         self.config.max_rate = bits_per_s;
+        self
+    }
+
+    /// Adds a cap on the data that this end sends, beyond congestion control. All sockets with clones of it share it, those
+    /// of other engines too. Data beyond it waits in the send buffer.
+    ///
+    /// ```
+    /// use dccp::{Options, RateCap};
+    ///
+    /// // Both sockets together send at most 10 Mbit/s.
+    /// let cap = RateCap::new(10_000_000);
+    /// let (video, files) = (Options::new().rate_cap(&cap), Options::new().rate_cap(&cap));
+    /// # let _ = (video, files);
+    /// ```
+    pub fn rate_cap(mut self, cap: &RateCap) -> Self {
+        self.config.rate_caps.push(cap.clone());
         self
     }
 

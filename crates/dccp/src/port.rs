@@ -12,6 +12,7 @@ use crate::lateness::Lateness;
 use crate::links::Links;
 use crate::names::{ConnRef, Opened, PortKey};
 use crate::request::Request;
+use crate::stats::EngineStats;
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
 use dccp_io::{
@@ -167,6 +168,17 @@ impl Port {
     /// Connections that have not ended.
     pub(crate) fn connections(&self) -> usize {
         self.links.len()
+    }
+
+    /// Counters of the port since it was opened.
+    pub(crate) fn stats(&mut self) -> EngineStats {
+        let (protocol, resets) = self.endpoint.totals();
+        EngineStats {
+            protocol,
+            resets,
+            transport: self.carriage.counters(),
+            connections: self.connections() as u64,
+        }
     }
 
     /// The engine ends, and with it all that runs over the port.
@@ -350,6 +362,7 @@ impl Port {
         Some(Inspection {
             snapshot: connection.snapshot(),
             connection: connection.stats(),
+            resets: connection.resets(),
             endpoint: *self.endpoint.stats(),
             pacing: self.lateness.sum_up(),
             host_drops: self.links.host_drops(id),

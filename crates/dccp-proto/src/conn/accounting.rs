@@ -1,10 +1,10 @@
 //! Counts the events of a connection in its [`Stats`].
 
 use super::in_flight::Oddities;
-use super::stats::{Counters, DropReason, Mib, Stats};
-use super::{Connection, Role};
+use super::stats::{Counters, DropReason, Mib, Resets, Stats};
+use super::{Connection, Role, State};
 use crate::cc::Feedback;
-use crate::wire::{self, Ecn, Packet, PacketType};
+use crate::wire::{self, Ecn, Packet, PacketType, ResetCode};
 
 impl Stats {
     /// This end opened the connection, or its peer did.
@@ -15,12 +15,16 @@ impl Stats {
         }
     }
 
-    /// A packet for this connection arrived, valid or not.
-    pub(super) fn on_received(&mut self, p: &Packet<'_>, ecn: Ecn) {
+    /// A packet arrived, valid or not.
+    pub(crate) fn on_received(&mut self, p: &Packet<'_>, ecn: Ecn) {
         let packet_type = p.packet_type();
         let header = wire::header_len(packet_type, p.is_short, p.options.0.len());
         self.packets_in.count(packet_type);
-        self.counters.bytes_in += (header + p.payload.len()) as u64;
+        let bytes = (header + p.payload.len()) as u64;
+        self.counters.bytes_in += bytes;
+        if packet_type == PacketType::Ack {
+            self.counters.ack_bytes_in += bytes;
+        }
         match ecn {
             Ecn::Ect1 => self.counters.ect1_received += 1,
             Ecn::Ce => self.counters.ce_received += 1,
@@ -33,8 +37,9 @@ impl Stats {
         self.rx_dropped[usize::from(code)] += 1;
     }
 
-    /// An Ack Vector with this Nonce Echo arrived (4340-12.2-2).
-    pub(super) fn on_nonce_echo(&mut self, nonce: bool) {
+    /// An Ack Vector with this Nonce Echo and this many cells arrived (4340-12.2-2).
+    pub(super) fn on_ack_vector(&mut self, nonce: bool, cells: usize) {
+        self.counters.ack_vector_bytes_in += (2 + cells) as u64;
         if nonce {
             self.counters.nonce_echoes_1 += 1;
         } else {
@@ -46,7 +51,18 @@ impl Stats {
     pub(super) fn on_sent(&mut self, packet_type: PacketType, packets: u32, bytes: usize) {
         let packets = u64::from(packets);
         self.packets_out.add(packet_type, packets);
-        self.counters.bytes_out += packets * bytes as u64;
+        let bytes = packets * bytes as u64;
+        self.counters.bytes_out += bytes;
+        if packet_type == PacketType::Ack {
+            self.counters.ack_bytes_out += bytes;
+        }
+    }
+
+    /// A packet of no connection left, `bytes` long with its DCCP header.
+    pub(crate) fn on_stateless_sent(&mut self, packet_type: PacketType, bytes: usize) {
+        self.on_sent(packet_type, 1, bytes);
+        self.mib.out_segs += 1;
+        self.mib.out_rsts += u64::from(packet_type == PacketType::Reset);
     }
 
     /// Datagrams of `len` bytes left in packets.
@@ -74,7 +90,43 @@ impl Stats {
     }
 }
 
+/// The Resets of a connection. One ends it. Before, a client in REQUEST may answer others (4340-8.5-4).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ResetLog {
+    /// Resets sent in REQUEST: "Packet Error".
+    packet_errors: u32,
+    /// The code of the Reset that this end ended the connection with.
+    sent: Option<ResetCode>,
+    /// The code of the Reset that the peer ended the connection with.
+    pub(super) received: Option<ResetCode>,
+}
+
+impl ResetLog {
+    /// A Reset left in this state.
+    pub(super) fn on_sent(&mut self, code: ResetCode, state: State) {
+        if state.is_alive() {
+            self.packet_errors = self.packet_errors.saturating_add(1);
+        } else {
+            self.sent = Some(code);
+        }
+    }
+}
+
 impl Connection {
+    /// The Resets of this connection, by code.
+    pub fn resets(&self) -> Resets {
+        let mut resets = Resets::default();
+        let errors = self.resets.packet_errors.into();
+        resets.sent.add(ResetCode::PACKET_ERROR, errors);
+        self.resets
+            .sent
+            .iter()
+            .for_each(|code| resets.sent.count(*code));
+        let received = self.resets.received.iter();
+        received.for_each(|code| resets.received.count(*code));
+        resets
+    }
+
     /// The counters of this connection, with those that its parts keep.
     pub fn stats(&self) -> Stats {
         let is_established = self.state.is_alive() && self.seqs.osr.is_some();
@@ -103,6 +155,7 @@ impl Connection {
                 spurious_losses,
                 invalid_vectors,
                 invalid_data_dropped: invalid_drops,
+                requests_repeated: packets_out.of(PacketType::Request).saturating_sub(1),
                 pmtu_probes: pmtu.probes.into(),
                 pmtu_probes_acked: pmtu.probes_acked.into(),
                 pmtu_black_holes: pmtu.black_holes.into(),
@@ -110,6 +163,14 @@ impl Connection {
             },
             ..self.stats
         }
+    }
+
+    /// Forgets the packets until now: the endpoint has counted the Request and the Response of an Init Cookie.
+    pub(crate) fn forget_packets(&mut self) {
+        self.stats = Stats {
+            mib: self.stats.mib,
+            ..Stats::default()
+        };
     }
 
     /// A packet, or its data, was dropped.

@@ -28,6 +28,9 @@ impl Connection {
             // 5596-2.2.2-4: soft while inviting. Once data flows the path may come back: only silence ends the
             // connection.
             IcmpKind::Unreachable { kind, code } => {
+                let counters = &mut self.stats.counters;
+                counters.icmp_used += u64::from(is_plausible);
+                counters.icmp_ignored += u64::from(!is_plausible);
                 let is_setting_up = matches!(self.state, State::Request | State::Respond);
                 if is_plausible {
                     self.on_unreachable(now, kind, code);
@@ -36,9 +39,7 @@ impl Connection {
                     self.note_unreachable(kind, code);
                 }
                 if is_setting_up && is_plausible {
-                    let stats = &mut self.stats;
-                    stats.mib.attempt_fails += 1;
-                    stats.counters.icmp_used += 1;
+                    self.stats.mib.attempt_fails += 1;
                     self.give_up(now, CloseReason::Unreachable { kind, code }, app);
                 }
             }

@@ -60,10 +60,12 @@ use crate::event::{CloseReason, Event};
 use crate::limiter::Limiter;
 use crate::path::Flow;
 use crate::queue::{Accepted, Delivery, Fate, Inbox, Offer, Outbox, Slot};
+use crate::rate_cap::Turn;
 use crate::seq::Seq;
 use crate::time::Instant;
 use crate::wire::features::Feature;
 use crate::wire::{Payload, Place, ResetCode, ServiceCode};
+use accounting::ResetLog;
 use ack_vector::AckVector;
 use close::Closing;
 use cookie_echo::Cookies;
@@ -116,6 +118,7 @@ pub struct Connection {
     pmtu: Pmtu,
     timers: Timers,
     stats: Stats,
+    resets: ResetLog,
     sync_limit: Limiter<{ bounds::SYNCS_PER_S }>,
     late_sync_limit: Limiter<{ bounds::SYNCS_PER_S }>,
     reset_limit: Limiter<{ bounds::SYNCS_PER_S }>,
@@ -154,6 +157,8 @@ pub struct Connection {
     ccid_changed_at: Option<Instant>,
     /// No data leaves before this time (Drop Code 0).
     data_hold: Option<Instant>,
+    /// The turn at the caps that other connections share.
+    cap_turn: Turn,
     /// Scheduled departure of the pending datagram; reported as pacing lateness.
     scheduled: Option<Instant>,
     /// Everything that may leave before the next input has left. `false` if unknown.
@@ -369,6 +374,7 @@ impl Connection {
             pmtu,
             timers: Timers::default(),
             stats: Stats::default(),
+            resets: ResetLog::default(),
             sync_limit: Limiter::default(),
             late_sync_limit: Limiter::default(),
             reset_limit: Limiter::default(),
@@ -394,6 +400,7 @@ impl Connection {
             was_established: false,
             ccid_changed_at: None,
             data_hold: None,
+            cap_turn: Turn::default(),
             scheduled: None,
             is_drained: false,
             timed: Instant::ZERO,

@@ -109,7 +109,7 @@ impl Connection {
             }
             Opt::DataChecksum(crc) => parsed.data_checksum = Some(crc),
             // 4340-12.2-2. The cells are read with the acknowledgement, all of a packet's at once.
-            Opt::AckVector { nonce, .. } => self.stats.on_nonce_echo(nonce),
+            Opt::AckVector { nonce, cells } => self.stats.on_ack_vector(nonce, cells.len()),
             // The CCIDs read theirs themselves; §10.3 says whose they are (4340-10.3-1).
             Opt::CcidSpecific { kind, .. } => {
                 let ccid = if kind < 192 {

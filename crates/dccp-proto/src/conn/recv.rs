@@ -315,6 +315,7 @@ impl Connection {
         let Kind::Reset { code, data, .. } = p.kind else {
             return Continue(());
         };
+        self.resets.received = Some(code);
         self.on_reset(now, code, data, p.payload, app);
         Break(Verdict::Done)
     }
@@ -456,6 +457,7 @@ impl Connection {
     /// Counts dropped data and reports it to the peer (4340-11.7-6).
     fn refuse_data(&mut self, seq: Seq, reason: DropReason, code: DropCode) {
         self.count_drop(reason);
+        self.stats.drop_codes_out.count(code);
         self.data_dropped.on_drop(seq, code);
     }
 

@@ -114,6 +114,7 @@ impl Connection {
                 code: reset.code,
                 data: reset.data,
             };
+            self.resets.on_sent(reset.code, self.state);
             match seq {
                 Some(seq) => self.send_outside_sequence(kind, seq, batch),
                 None => _ = self.send_packet(now, kind, 0, app, batch),
@@ -325,9 +326,16 @@ impl Connection {
                 return ControlFlow::Break(true);
             }
             (Waiting::Datagram(offer), Permit::Now { packets }) => {
+                let turn = self.cap_turn.permit(&self.config.rate_caps, now, offer.len);
+                let most = match turn {
+                    Ok(most) => most,
+                    Err(at) => return self.wait_for_turn(now, at),
+                };
                 let is_important = app.outbox.is_important();
                 match self.tx.cc.admits(now, offer.len, is_important) {
-                    Admission::Send => return ControlFlow::Continue((offer, packets)),
+                    Admission::Send => {
+                        return ControlFlow::Continue((offer, packets.min(most)));
+                    }
                     Admission::Drop => {
                         app.outbox.refuse(now, offer.slot, Fate::Limited);
                         return ControlFlow::Break(true);
@@ -338,6 +346,14 @@ impl Connection {
             (_, Permit::At(at)) => self.timers.set(Timer::Pace, at.max(now + MOMENT)),
             (_, Permit::OnFeedback) | (Waiting::OnRequest, _) => {}
         }
+        self.is_drained = true;
+        ControlFlow::Break(false)
+    }
+
+    /// A cap keeps data until `at`. To congestion control, that is as if the application had none.
+    fn wait_for_turn<T>(&mut self, now: Instant, at: Instant) -> ControlFlow<bool, T> {
+        self.in_flight.on_app_limited();
+        self.timers.set(Timer::Pace, at.max(now + MOMENT));
         self.is_drained = true;
         ControlFlow::Break(false)
     }

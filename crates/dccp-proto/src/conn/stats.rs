@@ -1,6 +1,8 @@
 //! Counters: Linux's DCCP MIB by its names, and what it lacks; why packets are dropped.
 
-use crate::wire::{PacketType, ParseError};
+use super::Timer;
+use crate::wire::ack_cells::DropCode;
+use crate::wire::{PacketType, ParseError, ResetCode};
 use core::ops::AddAssign;
 
 /// A struct of counters with a name for each, which can be listed and summed.
@@ -73,6 +75,14 @@ counters! {
         data_bytes_out = "data_bytes_out",
         /// Bytes of application data received for the first time.
         data_bytes_in = "data_bytes_in",
+        /// Bytes of Ack packets sent, DCCP headers included.
+        ack_bytes_out = "ack_bytes_out",
+        /// Bytes of Ack packets received, DCCP headers included.
+        ack_bytes_in = "ack_bytes_in",
+        /// Bytes of Ack Vector options sent.
+        ack_vector_bytes_out = "ack_vector_bytes_out",
+        /// Bytes of Ack Vector options received.
+        ack_vector_bytes_in = "ack_vector_bytes_in",
         /// Datagrams sent.
         data_sent = "data_sent",
         /// Sent datagrams that the peer reported as received, unmarked.
@@ -117,6 +127,8 @@ counters! {
         rate_samples = "rate_samples",
         /// Retransmission or nofeedback timeouts of the sending CCID.
         cc_timeouts = "cc_timeouts",
+        /// Requests sent after the first one of an attempt (4340-8.1.1-1).
+        requests_repeated = "requests_repeated",
         /// Syncs not sent because of the limit (4340-7.5.4-6).
         syncs_limited = "syncs_limited",
         /// Resets not sent because of a limit (4340-8.1.3-1).
@@ -167,6 +179,121 @@ impl PerType {
 }
 
 impl AddAssign for PerType {
+    fn add_assign(&mut self, other: Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(a, b)| *a += b);
+    }
+}
+
+/// One counter for each timer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PerTimer([u64; Timer::ALL.len()]);
+
+impl PerTimer {
+    /// The timer expired once more.
+    pub fn count(&mut self, timer: Timer) {
+        self.0[timer as usize] += 1;
+    }
+
+    /// Expiries of this timer.
+    pub fn of(&self, timer: Timer) -> u64 {
+        self.0[timer as usize]
+    }
+}
+
+impl AddAssign for PerTimer {
+    fn add_assign(&mut self, other: Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(a, b)| *a += b);
+    }
+}
+
+/// One counter for each Reset Code of an RFC, one for all CCID-specific codes and one for all others (RFC 4340 §5.6).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PerResetCode([u64; PerResetCode::KINDS]);
+
+impl PerResetCode {
+    /// The codes of RFCs are those below this number.
+    const ASSIGNED: u8 = ResetCode::ABRUPT_MP_TERMINATION.0 + 1;
+    const KINDS: usize = Self::ASSIGNED as usize + 2;
+
+    /// One code for each counter: those of RFCs, the first one that is CCID-specific, and one that is not assigned.
+    pub fn codes() -> impl Iterator<Item = ResetCode> {
+        let assigned = (0..Self::ASSIGNED).map(ResetCode);
+        assigned.chain([ResetCode(128), ResetCode(Self::ASSIGNED)])
+    }
+
+    /// One more Reset with this code.
+    pub fn count(&mut self, code: ResetCode) {
+        self.add(code, 1);
+    }
+
+    /// Adds `resets` with this code.
+    pub fn add(&mut self, code: ResetCode, resets: u64) {
+        self.0[Self::place(code)] += resets;
+    }
+
+    /// Resets with this code, or with any of its kind.
+    pub fn of(&self, code: ResetCode) -> u64 {
+        self.0[Self::place(code)]
+    }
+
+    /// Resets with any code.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    fn place(code: ResetCode) -> usize {
+        match code.0 {
+            assigned @ 0..Self::ASSIGNED => usize::from(assigned),
+            128.. => Self::KINDS - 2,
+            _ => Self::KINDS - 1,
+        }
+    }
+}
+
+impl AddAssign for PerResetCode {
+    fn add_assign(&mut self, other: Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(a, b)| *a += b);
+    }
+}
+
+/// Resets by code, of one connection; added up, of an endpoint. A connection stores them in less room.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Resets {
+    /// Resets sent.
+    pub sent: PerResetCode,
+    /// Resets that were in sequence and ended the connection.
+    pub received: PerResetCode,
+}
+
+impl AddAssign for Resets {
+    fn add_assign(&mut self, other: Self) {
+        self.sent += other.sent;
+        self.received += other.received;
+    }
+}
+
+/// One counter for each Drop Code (RFC 4340 §11.7).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PerDropCode([u64; 8]);
+
+impl PerDropCode {
+    /// One more datagram with this code.
+    pub fn count(&mut self, code: DropCode) {
+        self.0[usize::from(code.number())] += 1;
+    }
+
+    /// Datagrams with this code.
+    pub fn of(&self, code: DropCode) -> u64 {
+        self.0[usize::from(code.number())]
+    }
+
+    /// Datagrams with any code.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+}
+
+impl AddAssign for PerDropCode {
     fn add_assign(&mut self, other: Self) {
         self.0.iter_mut().zip(other.0).for_each(|(a, b)| *a += b);
     }
@@ -314,12 +441,16 @@ pub struct Stats {
     pub counters: Counters,
     /// Packets sent, by type.
     pub packets_out: PerType,
-    /// Valid packets received, by type.
+    /// Packets received that passed step 1 of RFC 4340 §8.5, by type.
     pub packets_in: PerType,
     /// Sent datagrams that the peer's host dropped, by Drop Code (RFC 4340 §11.7).
     pub rx_dropped: [u64; 8],
+    /// Received datagrams that were reported to the peer as dropped here, by Drop Code.
+    pub drop_codes_out: PerDropCode,
     /// Received packets that were dropped, by reason.
     pub drops: DropCounts,
+    /// Expiries by timer.
+    pub timers: PerTimer,
 }
 
 impl AddAssign for Stats {
@@ -330,7 +461,9 @@ impl AddAssign for Stats {
         self.packets_in += other.packets_in;
         let codes = self.rx_dropped.iter_mut().zip(other.rx_dropped);
         codes.for_each(|(a, b)| *a += b);
+        self.drop_codes_out += other.drop_codes_out;
         self.drops += other.drops;
+        self.timers += other.timers;
     }
 }
 
@@ -419,6 +552,31 @@ mod tests {
     }
 
     #[test]
+    fn each_reset_code_each_drop_code_and_each_timer_has_its_counter() {
+        let (mut stats, mut resets) = (Stats::default(), PerResetCode::default());
+        for (n, code) in PerResetCode::codes().enumerate() {
+            (0..=n).for_each(|_| resets.count(code));
+        }
+        for (n, code) in (1..).zip(PerResetCode::codes()) {
+            assert_eq!(resets.of(code), n);
+        }
+        let all = PerResetCode::KINDS as u64;
+        assert_eq!(resets.total(), all * (all + 1) / 2);
+        assert_eq!(resets.of(ResetCode(255)), all - 1);
+        assert_eq!(resets.of(ResetCode(127)), all);
+        for n in 0..8 {
+            let code = DropCode::from_number(n).expect("a code");
+            (0..=n).for_each(|_| stats.drop_codes_out.count(code));
+            assert_eq!(stats.drop_codes_out.of(code), u64::from(n) + 1);
+        }
+        assert_eq!(stats.drop_codes_out.total(), 36);
+        for (n, timer) in (1..).zip(Timer::ALL) {
+            (0..n).for_each(|_| stats.timers.count(timer));
+            assert_eq!(stats.timers.of(timer), n);
+        }
+    }
+
+    #[test]
     fn the_sum_of_two_connections_is_that_of_each_counter() {
         let mut one = Stats::default();
         one.mib.out_segs = 3;
@@ -427,6 +585,8 @@ mod tests {
         one.packets_in.count(PacketType::Ack);
         one.rx_dropped[2] = 5;
         one.drops.count(DropReason::Closed);
+        one.drop_codes_out.count(DropCode::CORRUPT);
+        one.timers.count(Timer::Pace);
         let mut sum = one;
         sum += one;
         assert_eq!((sum.mib.out_segs, sum.counters.data_lost), (6, 8));
@@ -436,5 +596,14 @@ mod tests {
             (sum.rx_dropped[2], sum.drops.of(DropReason::Closed)),
             (10, 2)
         );
+        assert_eq!(sum.drop_codes_out.of(DropCode::CORRUPT), 2);
+        assert_eq!(sum.timers.of(Timer::Pace), 2);
+        let mut resets = Resets::default();
+        resets.sent.count(ResetCode::CLOSED);
+        resets.received.count(ResetCode::ABORTED);
+        let mut sum = resets;
+        sum += resets;
+        assert_eq!(sum.sent.of(ResetCode::CLOSED), 2);
+        assert_eq!(sum.received.of(ResetCode::ABORTED), 2);
     }
 }

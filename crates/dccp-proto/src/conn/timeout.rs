@@ -39,6 +39,7 @@ impl Connection {
     pub(crate) fn handle_timeout(&mut self, now: Instant, app: &mut App<'_>) {
         self.timed = now;
         while let Some((at, timer)) = self.timers.expire(now) {
+            self.stats.timers.count(timer);
             match timer {
                 Timer::GiveUp => self.on_give_up(now, app),
                 Timer::Request => self.on_request_timeout(now),
@@ -56,11 +57,31 @@ impl Connection {
         if !self.state.is_alive() {
             return;
         }
+        self.count_deadlines_of_parts(now);
         if self.tx.cc.poll_timeout().is_some_and(|at| at <= now) {
             self.on_sender_timeout(now, app);
         }
         self.pmtu.on_timeout(now);
         self.after_input(now, app);
+    }
+
+    /// Counts the deadlines that parts of the connection keep and that have come.
+    fn count_deadlines_of_parts(&mut self, now: Instant) {
+        let ack_at = match self.rx.cc.ack_due(self.last_valid) {
+            AckDue::At(at) if self.may_send_acks() => Some(at),
+            _ => None,
+        };
+        let deadlines = [
+            (Timer::Feature, self.features.poll_timeout()),
+            (Timer::HcSender, self.tx.cc.poll_timeout()),
+            (Timer::Ack, ack_at),
+            (Timer::Pmtu, self.pmtu.poll_timeout()),
+        ];
+        for (timer, at) in deadlines {
+            if at.is_some_and(|at| at <= now) {
+                self.stats.timers.count(timer);
+            }
+        }
     }
 
     /// The controller's RTO or nofeedback timer (4341-5-7, 5348-4.4-1).
@@ -157,6 +178,7 @@ mod tests {
                 (stats.mib.timeouts, stats.counters.cc_timeouts),
                 (count, count)
             );
+            assert_eq!(stats.timers.of(Timer::HcSender), count);
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::conn::{App, NoApp};
 use crate::path::Flow;
 use crate::seq::Seq;
 use crate::time::Instant;
-use crate::wire::{Ecn, Kind, Opt, Options, Packet, Payload, ResetCode, ServiceCode};
+use crate::wire::{Ecn, Kind, Opt, Options, Packet, PacketType, Payload, ResetCode, ServiceCode};
 use core::time::Duration;
 
 /// How long a cookie is good.
@@ -85,7 +85,10 @@ impl Endpoint {
             self.stats.counters.cookies_sent += 1;
             self.prefix_limit
                 .charge(now, &*self.hash, &flow.path, response.len());
-            self.stateless.push(&flow.path, response.to_vec());
+            if self.stateless.push(&flow.path, response.to_vec()) {
+                self.stats
+                    .on_stateless_sent(PacketType::Response, response.len());
+            }
         }
     }
 
@@ -141,6 +144,7 @@ impl Endpoint {
         conn.set_init_cookie(bytes.to_vec());
         conn.poll_transmit(cookie.issued, &mut app, &mut Batch::new(1));
         conn.forget_init_cookie();
+        conn.forget_packets();
         Ok(Some(conn))
     }
 

@@ -73,6 +73,7 @@ impl Endpoint {
             self.time_wait.add(now + 2 * conn.msl(), *conn.flow());
         }
         self.stats += conn.stats();
+        self.resets += conn.resets();
         self.schedule.disarm(id);
     }
 }

@@ -8,7 +8,7 @@ use crate::limiter::Limiter;
 use crate::path::{Encap, Flow, Path};
 use crate::seq::Seq;
 use crate::time::Instant;
-use crate::wire::{self, Ecn, Kind, Options, Packet, Payload, ResetCode};
+use crate::wire::{self, Ecn, Kind, Options, Packet, PacketType, Payload, ResetCode};
 use core::net::IpAddr;
 use std::collections::VecDeque;
 
@@ -25,7 +25,9 @@ impl Endpoint {
             return;
         }
         if self.stateless.push_reset(now, path, packet, code) {
-            self.stats.mib.out_rsts += 1;
+            let len = wire::header_len(PacketType::Reset, false, 0);
+            self.stats.on_stateless_sent(PacketType::Reset, len);
+            self.resets.sent.count(code);
         } else {
             self.stats.counters.resets_limited += 1;
         }

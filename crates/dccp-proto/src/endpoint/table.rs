@@ -42,7 +42,7 @@ impl ConnId {
 pub(super) struct Table {
     slots: Vec<Slot>,
     free: Vec<usize>,
-    // 6773-3.8-3: a flow over UDP is the 6-tuple. Only looked up, never iterated: order cannot matter.
+    // 6773-3.8-3: a flow over UDP is the 6-tuple. Only looked up or summed over: order cannot matter.
     // The flows themselves stand in the connections: a second copy of each would be as large as its place here.
     by_flow: HashTable<ConnId>,
     hasher: RandomState,
@@ -114,6 +114,12 @@ impl Table {
         };
         by_flow.insert_unique(hasher.hash_one(flow), id, hash_of);
         id
+    }
+
+    /// Visits each connection that has its flow, in any order.
+    pub(super) fn each(&self, mut visit: impl FnMut(&Connection)) {
+        let connections = self.by_flow.iter().filter_map(|id| self.get(*id));
+        connections.for_each(&mut visit);
     }
 
     /// Frees the flow of a connection, which stays known by its id; `None` if it was done before.

@@ -15,6 +15,14 @@ fn applications_may_choose_a_ccid_without_the_law_of_the_policy() {
     }
 }
 
+/// Returns the number of descriptors that the server watches for a session.
+fn watched(session: &Session) -> usize {
+    session
+        .sources()
+        .filter(|(_, flags)| !flags.is_empty())
+        .count()
+}
+
 fn room(memory: u64, seats: usize) -> Room {
     Room { memory, seats }
 }
@@ -35,11 +43,13 @@ fn visitor() -> (Session, Channel) {
 fn session() -> (Session, Channel, Listener) {
     let listener = Listener::bind("127.0.0.1:0/5001", &Options::new()).unwrap();
     let to = listener.local_addrs()[0];
-    let socket = Socket::connect(to, &Options::new()).unwrap();
+    let socket = Arc::new(Socket::connect(to, &Options::new()).unwrap());
     let (mut session, theirs) = visitor();
     session.until = None;
     session.resource = Resource::Connection(Lent {
-        events: Some(socket.ready_fd().unwrap()),
+        events: socket.ready_fd().unwrap(),
+        has_ended: false,
+        entry: Inventory::default().add(session.caller, &socket),
         socket,
         memory: 0,
     });
@@ -49,7 +59,7 @@ fn session() -> (Session, Channel, Listener) {
 /// Sends events until the channel to its application, which does not read, is full.
 fn tell_until_full(session: &mut Session) {
     while session.unsent_reply.is_none() {
-        assert_eq!(session.sources().count(), 2);
+        assert_eq!(watched(session), 2);
         let socket = &session.lent().unwrap().socket;
         (0..32).for_each(|_| push_event(socket, Event::SlowReceiver));
         assert!(session.send_events());
@@ -65,7 +75,7 @@ fn client_that_did_not_read_gets_all_events_when_it_reads() {
     assert!(session.send_events());
     assert!(session.until.is_none() && session.due().is_some());
     let flags: Vec<_> = session.sources().map(|(_, flags)| flags).collect();
-    assert_eq!(flags, [PollFlags::IN | PollFlags::OUT]);
+    assert_eq!(flags, [PollFlags::IN | PollFlags::OUT, PollFlags::empty()]);
     let (mut slow, mut last) = (0, None);
     loop {
         let Incoming::Message(message, _) = theirs.recv() else {
@@ -103,7 +113,8 @@ fn memory_of_client_that_does_not_read_is_reclaimed_after_the_end() {
     let mut policy = Policy(Box::new(|_: &RingCaller, _: &RingRequest| {
         Err("nothing".into())
     }));
-    let mut stock = Stock::new(&mut policy, room(0, 0));
+    let inventory = Inventory::default();
+    let mut stock = Stock::new(&mut policy, &inventory, room(0, 0));
     assert!(!session.turn(&mut stock), "its time is over");
 }
 
@@ -131,7 +142,7 @@ fn listener(stock: &mut Stock<'_>) -> (Session, Channel, [Socket; 2]) {
     let listen = ClientMessage::Listen(request.connections(1)).build();
     theirs.send(&listen, &[]).unwrap();
     assert!(session.turn(stock));
-    assert_eq!(session.sources().count(), 1, "nobody waits for connections");
+    assert_eq!(watched(&session), 1, "nobody waits for connections");
     let ServerMessage::Listening(to) = next_message(&theirs) else {
         panic!("{:?}", session.resource);
     };
@@ -150,7 +161,7 @@ fn next_message(theirs: &Channel) -> ServerMessage {
 fn is_answered(session: &mut Session, theirs: &Channel, stock: &mut Stock<'_>) -> bool {
     theirs.send(&ClientMessage::Accept.build(), &[]).unwrap();
     while session.turn(stock) {
-        if session.sources().count() == 1 {
+        if watched(session) == 1 {
             return true;
         }
         // It watches for the connection, whose handshake is not complete here.
@@ -162,7 +173,8 @@ fn is_answered(session: &mut Session, theirs: &Channel, stock: &mut Stock<'_>) -
 #[test]
 fn client_that_does_not_read_its_answers_is_disconnected() {
     let mut policy = Policy(Box::new(Open));
-    let mut stock = Stock::new(&mut policy, room(u64::MAX, 1));
+    let inventory = Inventory::default();
+    let mut stock = Stock::new(&mut policy, &inventory, room(u64::MAX, 1));
     let (mut session, theirs, _sockets) = listener(&mut stock);
     assert!(is_answered(&mut session, &theirs, &mut stock));
     assert!(matches!(
@@ -181,7 +193,8 @@ fn client_that_does_not_read_its_answers_is_disconnected() {
 #[test]
 fn connection_without_handover_does_not_end_its_listener() {
     let mut policy = Policy(Box::new(Open));
-    let mut stock = Stock::new(&mut policy, room(u64::MAX, 1));
+    let inventory = Inventory::default();
+    let mut stock = Stock::new(&mut policy, &inventory, room(u64::MAX, 1));
     let (mut session, theirs, _sockets) = listener(&mut stock);
     if dccp_io::local::refuse_descriptors(theirs.as_fd()).is_err() {
         // A system before Linux 6.16: nothing that concerns only this test makes it refuse descriptors.

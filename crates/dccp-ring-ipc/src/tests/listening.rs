@@ -30,7 +30,7 @@ impl RingPolicy for Lets {
         }
     }
 
-    fn ended(&mut self, _: &RingCaller) {
+    fn ended(&mut self, _: &RingCaller, _: u32) {
         self.ended.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -390,6 +390,7 @@ fn accept_from_who_says(
 #[test]
 fn invalid_message_of_the_server_ends_the_listener() {
     let accepted = ServerMessage::Accepted {
+        local: unused(),
         peer: request().local,
         service: ServiceCode::NONE,
         mps: None,
@@ -397,7 +398,7 @@ fn invalid_message_of_the_server_ends_the_listener() {
     let accepted = accepted.build();
     for (message, fds) in [
         (&[9][..], 0),
-        (&ServerMessage::Lent.build(), 0),
+        (&ServerMessage::Lent(unused()).build(), 0),
         (&accepted, 0),
         (&accepted, 2),
     ] {

@@ -28,6 +28,7 @@ enum Figure {
 
 pub(super) fn rows(time: u32, repetitions: usize) -> Result<Vec<Row>> {
     programs::build(programs::RING_BENCH)?;
+    programs::build(programs::DAEMON)?;
     let mut samples = Samples::new();
     for _ in 0..repetitions {
         let rate = format!("rate --seconds {time}");

@@ -35,8 +35,8 @@ impl Driver {
         }
     }
 
-    /// The port at this address, if there is one. Over IP there is one for each family: two raw
-    /// sockets would both get every packet, and one endpoint would reset the other's connections.
+    /// The port at this address, or the one that has its UDP port at all addresses; otherwise a new one. Over IP there is one
+    /// for each family: two raw sockets would both get every packet, and one endpoint would reset the other's connections.
     pub(super) fn find_or_open(
         &mut self,
         encapsulation: Encapsulation,
@@ -48,10 +48,12 @@ impl Driver {
             Encapsulation::Ip => any_of(local.ip()),
         };
         let is_shared = encapsulation == Encapsulation::Ip || local.port() != 0;
-        let found = self
-            .ports
-            .values()
-            .find(|p| is_shared && p.encapsulation == encapsulation && p.local_addr() == local);
+        let mut any = any_of(local.ip());
+        any.set_port(local.port());
+        let found = self.ports.values().find(|p| {
+            let at = p.local_addr();
+            is_shared && p.encapsulation == encapsulation && (at == local || at == any)
+        });
         match found {
             Some(port) => Ok(port.key),
             None => self.open(encapsulation, gso, local),

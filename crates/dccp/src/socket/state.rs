@@ -87,6 +87,7 @@ impl Socket {
             sent: state.sent(),
             received: state.rx.counts(),
             connection: seen.connection,
+            resets: seen.resets,
             endpoint: seen.endpoint,
             pacing: seen.pacing,
             host_drops: seen.host_drops,

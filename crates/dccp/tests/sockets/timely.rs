@@ -3,7 +3,7 @@
 use crate::{PATIENCE, options, patient_options};
 use core::time::Duration;
 use dccp::message::{MessageError, MessageOptions, MessageSocket, with_messages};
-use dccp::{Fate, Options, RecvError, Socket, clock};
+use dccp::{Fate, Options, RateCap, RecvError, Socket, clock};
 
 /// A connected pair with the same options.
 fn pair(options: &Options) -> (Socket, Socket) {
@@ -134,4 +134,31 @@ fn messages_have_fates_whatever_the_options_of_the_socket() {
         !reports.is_empty()
     });
     assert_eq!(reports[0].fate, Fate::Acked);
+}
+
+#[test]
+fn connections_with_one_cap_share_its_rate() {
+    const BITS_PER_S: u64 = 2_000_000;
+    const DATAGRAMS: usize = 30;
+    let cap = RateCap::new(BITS_PER_S);
+    let capped = patient_options().rate_cap(&cap);
+    let pairs: Vec<_> = (0..2)
+        .map(|_| crate::pair(&capped, &patient_options()))
+        .collect();
+    let begin = clock::now();
+    for (client, _) in &pairs {
+        for _ in 0..DATAGRAMS {
+            client.send(&[0; 1000]).unwrap();
+        }
+    }
+    for (_, server) in &pairs {
+        for _ in 0..DATAGRAMS {
+            assert_eq!(server.recv_datagram().unwrap().len(), 1000);
+        }
+    }
+    let nanos = u64::try_from((clock::now() - begin).as_nanos()).unwrap();
+    let sent = 2 * DATAGRAMS as u64 * 8000;
+    // Those of 10 ms may leave at once.
+    let most = BITS_PER_S * (nanos + 10_000_000) / 1_000_000_000 + 8000;
+    assert!(sent <= most, "{sent} bits in {nanos} ns");
 }

@@ -59,7 +59,9 @@ impl Connection {
         let room = w.remaining() / if has_vector { 2 } else { 1 };
         self.write_data_dropped(seq, w, room);
         if has_vector {
+            let before = w.len();
             self.ack_vector.write(seq, w);
+            self.stats.counters.ack_vector_bytes_out += (w.len() - before) as u64;
         }
         self.due.ack = false;
         self.due.ack_of_ack = false;

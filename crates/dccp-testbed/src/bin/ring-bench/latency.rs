@@ -9,16 +9,17 @@
 //! all is compared, wait in the same way.
 
 use crate::peer::{Peers, address};
-use crate::ring::Ring;
+use crate::ring::{Kind, Ring};
 use crate::{Outcome, PORT};
 use core::net::SocketAddr;
 use core::time::Duration;
 use dccp::packet_ring::{Label, Shape};
-use dccp::{Event, Instant, Listener, RingSocket, Socket, clock};
-use dccp_ring_ipc::{RingClient, RingRequest};
+use dccp::{DccpAddr, Event, Instant, Listener, RingSocket, Socket, clock};
+use dccp_ring_ipc::{RingClient, RingListenRequest, RingListener, RingRequest};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::net::UdpSocket;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
@@ -68,7 +69,7 @@ pub(crate) fn run(peers: &Peers, samples: usize) -> Outcome {
         &[Wait::Asleep, Wait::Looking]
     };
     for &wait in waits {
-        for is_lent in [false, true] {
+        for kind in Kind::ALL {
             let bare = if peers.is_busy {
                 None
             } else {
@@ -79,11 +80,12 @@ pub(crate) fn run(peers: &Peers, samples: usize) -> Outcome {
                 bare,
                 times: <[_; 3]>::default(),
             };
-            let name = if is_lent {
-                lent(peers, &mut meter, samples)?
-            } else {
-                own(peers, &mut meter, samples)?
-            };
+            match kind {
+                Kind::Own => own(peers, &mut meter, samples)?,
+                Kind::Lent => lent(peers, &mut meter, samples)?,
+                Kind::Daemon => by_daemon(peers, &mut meter, samples)?,
+            }
+            let name = kind.name();
             println!(
                 "{{\"name\":\"ring_latency\",\"ring\":\"{name}\",\"busy_wait\":{},\"application\":\"{}\",\
                  \"samples\":{samples},{}}}",
@@ -217,7 +219,7 @@ fn ring(bell: &OwnedFd) -> rustix::io::Result<usize> {
 }
 
 /// One engine runs both ends of the connection.
-fn own(peers: &Peers, meter: &mut Meter, samples: usize) -> Outcome<&'static str> {
+fn own(peers: &Peers, meter: &mut Meter, samples: usize) -> Outcome {
     let options = peers.options()?.nonblocking(true);
     let listener = Listener::bind(("127.0.0.1:0", PORT), &options)?;
     let mut relay = Relay::to(listener.local_addrs()[0].udp_addr())?;
@@ -231,33 +233,44 @@ fn own(peers: &Peers, meter: &mut Meter, samples: usize) -> Outcome<&'static str
     }
     let mut ring = Ring::Own(RingSocket::new(socket, SHAPE)?);
     measure(&mut ring, &mut relay, meter, samples)?;
-    let name = ring.name();
     if let Ring::Own(ring) = ring {
         // An engine that closes in the background would look for packets while others are measured.
         ring.socket().abort();
         ring.socket().wait_closed(PATIENCE)?;
     }
-    Ok(name)
+    Ok(())
 }
 
 /// Another process's engine runs both ends.
-fn lent(peers: &Peers, meter: &mut Meter, samples: usize) -> Outcome<&'static str> {
+fn lent(peers: &Peers, meter: &mut Meter, samples: usize) -> Outcome {
     let path = std::env::temp_dir().join(format!("ring-latency-{}", std::process::id()));
     let (_server, at) = peers.start(&["lend", path.to_str().ok_or("no path")?])?;
-    let mut relay = Relay::to(address(&at)?)?;
+    through(&path, address(&at)?, meter, samples)
+}
+
+/// The engine of the host's service runs both ends.
+fn by_daemon(peers: &Peers, meter: &mut Meter, samples: usize) -> Outcome {
+    let path = std::env::temp_dir().join(format!("ring-daemon-{}", std::process::id()));
+    let _daemon = peers.start_daemon(&path)?;
+    let at = DccpAddr::new(core::net::Ipv4Addr::LOCALHOST.into(), 0, PORT);
+    let listener = RingListener::bind(&path, &RingListenRequest::new(at, SHAPE))?;
+    through(&path, listener.local_addr().udp_addr(), meter, samples)
+}
+
+/// Measures a connection of the server at `path` to a listener.
+fn through(path: &Path, to: SocketAddr, meter: &mut Meter, samples: usize) -> Outcome {
+    let mut relay = Relay::to(to)?;
     let request = RingRequest::new((relay.local_addr()?, PORT).into(), SHAPE);
     let ring = thread::scope(|scope| {
-        let connecting = scope.spawn(|| RingClient::connect(&path, &request));
+        let connecting = scope.spawn(|| RingClient::connect(path, &request));
         while !connecting.is_finished() {
             relay.turn()?;
         }
         let ring = connecting.join().map_err(|_| "a panic")?;
         Ok::<_, Box<dyn std::error::Error>>(ring?)
     })?;
-    let _ = std::fs::remove_file(&path);
-    let mut ring = Ring::Lent(ring);
-    measure(&mut ring, &mut relay, meter, samples)?;
-    Ok(ring.name())
+    let _ = std::fs::remove_file(path);
+    measure(&mut Ring::Lent(ring), &mut relay, meter, samples)
 }
 
 fn measure(ring: &mut Ring, relay: &mut Relay, meter: &mut Meter, samples: usize) -> Outcome {

@@ -31,7 +31,31 @@ impl Peers {
 
     /// Starts this program for another end; gives the line that it says first.
     pub(crate) fn start(&self, words: &[&str]) -> Outcome<(Peer, String)> {
-        let program = std::env::current_exe()?;
+        let mut words = words.to_vec();
+        if self.is_busy {
+            words.insert(0, "--busy-wait");
+        }
+        self.start_program(&std::env::current_exe()?, &words)
+    }
+
+    /// Starts the service of a host, which lends rings at `path` and has any UDP port.
+    pub(crate) fn start_daemon(&self, path: &Path) -> Outcome<Peer> {
+        let udp_port = UdpSocket::bind("127.0.0.1:0")?.local_addr()?.port();
+        let busy_wait = if self.is_busy { "2s" } else { "0s" };
+        let admin = path.with_extension("admin");
+        let policy = path.with_extension("toml");
+        let text = format!(
+            "socket = {path:?}\nadmin-socket = {admin:?}\nudp-port = {udp_port}\nbusy-wait = \"{busy_wait}\"\n\
+             [[rule]]\nusers = [\"*\"]\nconnect = [\"*\"]\nlisten = [\"*\"]\n\
+             ring-memory = \"64M\"\n"
+        );
+        std::fs::write(&policy, text)?;
+        let program = std::env::current_exe()?.with_file_name("dccpd");
+        let words = ["--policy", policy.to_str().ok_or("no path")?];
+        Ok(self.start_program(&program, &words)?.0)
+    }
+
+    fn start_program(&self, program: &Path, words: &[&str]) -> Outcome<(Peer, String)> {
         let mut command = match self.cpu {
             Some(cpu) => {
                 let mut command = Command::new("taskset");
@@ -40,9 +64,6 @@ impl Peers {
             }
             None => Command::new(program),
         };
-        if self.is_busy {
-            command.arg("--busy-wait");
-        }
         let mut child = command
             .args(words)
             .stdin(Stdio::piped())

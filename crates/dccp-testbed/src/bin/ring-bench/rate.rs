@@ -1,7 +1,7 @@
 //! Zero-length datagrams a second.
 
 use crate::peer::{Peers, address};
-use crate::ring::Ring;
+use crate::ring::{Kind, Ring};
 use crate::{Outcome, PORT};
 use core::time::Duration;
 use dccp::packet_ring::{Label, PushError, Shape};
@@ -32,14 +32,19 @@ impl Count {
 pub(crate) fn run(peers: &Peers, seconds: u64) -> Outcome {
     let time = Duration::from_secs(seconds);
     let (udp_sent, udp_delivered) = udp(peers, time)?.rates();
-    for is_lent in [false, true] {
-        let (name, count) = ring(peers, time, is_lent)?;
-        let (sent, delivered) = count.rates();
+    let mut own = 0.0;
+    for kind in Kind::ALL {
+        let (sent, delivered) = ring(peers, time, kind)?.rates();
+        if kind == Kind::Own {
+            own = delivered;
+        }
+        let name = kind.name();
         println!(
-            "{{\"name\":\"ring_rate\",\"ring\":\"{name}\",\"seconds\":{seconds},\
+            "{{\"name\":\"ring_rate\",\"ring\":\"{name}\",\"of_own\":{:.3},\"seconds\":{seconds},\
              \"sent_per_s\":{sent:.0},\"delivered_per_s\":{delivered:.0},\
              \"udp_sent_per_s\":{udp_sent:.0},\"udp_delivered_per_s\":{udp_delivered:.0},\
              \"ratio\":{:.3}}}",
+            delivered / own,
             delivered / udp_sent
         );
     }
@@ -70,13 +75,16 @@ fn udp(peers: &Peers, time: Duration) -> Outcome<Count> {
     })
 }
 
-fn ring(peers: &Peers, time: Duration, is_lent: bool) -> Outcome<(&'static str, Count)> {
+fn ring(peers: &Peers, time: Duration, kind: Kind) -> Outcome<Count> {
     let (mut sink, at) = peers.start(&["sink"])?;
     let path = std::env::temp_dir().join(format!("ring-bench-{}", std::process::id()));
-    let mut server = None;
-    let mut ring = if is_lent {
-        let place = path.to_str().ok_or("no path")?;
-        server = Some(peers.start(&["lend", place])?);
+    let place = path.to_str().ok_or("no path")?;
+    let server = match kind {
+        Kind::Own => None,
+        Kind::Lent => Some(peers.start(&["lend", place])?.0),
+        Kind::Daemon => Some(peers.start_daemon(&path)?),
+    };
+    let mut ring = if server.is_some() {
         let request = RingRequest::new((address(&at)?, PORT).into(), SHAPE);
         Ring::Lent(RingClient::connect(&path, &request)?)
     } else {
@@ -91,12 +99,11 @@ fn ring(peers: &Peers, time: Duration, is_lent: bool) -> Outcome<(&'static str, 
     let delivered = sink.line()?.parse()?;
     drop(server);
     let _ = std::fs::remove_file(&path);
-    let count = Count {
+    Ok(Count {
         sent,
         delivered,
         seconds,
-    };
-    Ok((ring.name(), count))
+    })
 }
 
 /// Pushes as long as there is room, and waits where there is none; how many datagrams that were.

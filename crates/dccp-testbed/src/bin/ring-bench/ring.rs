@@ -5,6 +5,30 @@ use dccp::RingSocket;
 use dccp::packet_ring::Sender;
 use dccp_ring_ipc::RingClient;
 
+/// Who runs the engine of a ring.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A thread of this process.
+    Own,
+    /// Another process.
+    Lent,
+    /// The service of a host, by its policy.
+    Daemon,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 3] = [Self::Own, Self::Lent, Self::Daemon];
+
+    /// Its name in the output.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Own => "own",
+            Self::Lent => "lent",
+            Self::Daemon => "daemon",
+        }
+    }
+}
+
 /// A connection with a ring before it.
 pub(crate) enum Ring {
     /// Its engine is a thread of this process.
@@ -14,14 +38,6 @@ pub(crate) enum Ring {
 }
 
 impl Ring {
-    /// Its name in the output.
-    pub(crate) fn name(&self) -> &'static str {
-        match self {
-            Self::Own(_) => "own",
-            Self::Lent(_) => "lent",
-        }
-    }
-
     /// The ring.
     pub(crate) fn sender(&mut self) -> &mut Sender {
         match self {

@@ -1,9 +1,9 @@
-//! Lines about the bridge's work on standard output.
+//! Lines about a service's work on standard output.
 //!
-//! A pipe may have lost its reader, or the disk may be full. Then lines are lost, and the bridge goes on.
+//! A pipe may have lost its reader, or the disk may be full. Then lines are lost, and the service goes on.
 
 use core::time::Duration;
-use dccp::Instant;
+use dccp_proto::Instant;
 use std::io::Write as _;
 
 /// Lines in a second at most. Peers and programs can cause lines, and must not fill the disk.
@@ -11,7 +11,7 @@ const LINES_PER_S: u32 = 200;
 
 /// Writes lines, at most [`LINES_PER_S`] of them in a second.
 #[derive(Debug, Default)]
-pub(crate) struct Log {
+pub struct Log {
     second: Option<Instant>,
     lines: u32,
     suppressed: u64,
@@ -19,7 +19,7 @@ pub(crate) struct Log {
 
 impl Log {
     /// Writes a line, or counts it as suppressed.
-    pub(crate) fn line(&mut self, now: Instant, line: &str) {
+    pub fn line(&mut self, now: Instant, line: &str) {
         match self.admit(now) {
             Some(0) => print(line),
             Some(suppressed) => print(&format!("{suppressed} lines were left out\n{line}")),
@@ -46,7 +46,7 @@ impl Log {
 }
 
 /// Writes a line, whatever their number.
-pub(crate) fn print(line: &str) {
+pub fn print(line: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{line}");
 }
 

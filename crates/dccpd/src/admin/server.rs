@@ -1,0 +1,174 @@
+//! The daemon's side of the administrator's socket.
+
+use super::{Answer, REQUEST_MAX, Reloaded, Request, TraceRequest};
+use crate::office::Office;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use core::time::Duration;
+use dccp::unstable::io::local;
+use dccp_ring_ipc::LentConnection;
+use rustix::net::RecvFlags;
+use serde::Serialize;
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Clients at the same time.
+const CLIENTS_MAX: usize = 16;
+/// The longest time to send a request, and to take a part of the answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The pause after the system could not accept.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A refusal: what and next.
+type Refusal = (String, &'static str);
+
+/// Answers clients until the process ends.
+///
+/// # Errors
+/// When the system has no thread.
+pub(crate) fn start(listener: UnixListener, office: Arc<Office>) -> io::Result<()> {
+    let clients = Arc::new(AtomicUsize::new(0));
+    let accept = move || {
+        for stream in listener.incoming() {
+            let Ok(stream) = stream else {
+                std::thread::sleep(PAUSE);
+                continue;
+            };
+            let seat = Seat::take(&clients);
+            let office = office.clone();
+            if let Some(seat) = seat {
+                let serve = move || {
+                    serve(&stream, &office);
+                    drop(seat);
+                };
+                // Without a thread the client finds the connection closed.
+                let _ = std::thread::Builder::new()
+                    .name("dccpd-client".into())
+                    .spawn(serve);
+            }
+        }
+    };
+    std::thread::Builder::new()
+        .name("dccpd-admin".into())
+        .spawn(accept)
+        .map(drop)
+}
+
+/// The place of a client.
+struct Seat(Arc<AtomicUsize>);
+
+impl Seat {
+    fn take(clients: &Arc<AtomicUsize>) -> Option<Self> {
+        let seat = Self(clients.clone());
+        let taken = clients.fetch_add(1, Ordering::Relaxed);
+        (taken < CLIENTS_MAX).then_some(seat)
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn serve(stream: &UnixStream, office: &Office) {
+    // A client that has gone needs no answer.
+    let _ = answer(stream, office);
+}
+
+fn answer(stream: &UnixStream, office: &Office) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let peer = local::peer(stream.as_fd())?;
+    if !office.is_administrator(peer.uid, peer.gid) {
+        let next = "become root, or ask for a place in the key admins of the policy";
+        return refuse(stream, ("only administrators may do this".into(), next));
+    }
+    let mut line = String::new();
+    BufReader::new(stream)
+        .take(REQUEST_MAX)
+        .read_line(&mut line)?;
+    let Ok(request) = serde_json::from_str::<Request>(&line) else {
+        let next = "use dccpctl and dccpd of the same version";
+        return refuse(stream, ("the request has another form".into(), next));
+    };
+    match request {
+        Request::Report => reply(stream, &office.report()),
+        Request::Reload => match office.reload() {
+            Ok(needs_restart) => reply(stream, &Reloaded { needs_restart }),
+            Err(failure) => send(
+                stream,
+                &Answer::<()>::Error {
+                    error: failure.what,
+                    next: failure.next,
+                },
+            ),
+        },
+        Request::Abort { id } => match connection(office, id) {
+            Ok(connection) => {
+                connection.socket.abort();
+                reply(stream, &())
+            }
+            Err(refusal) => refuse(stream, refusal),
+        },
+        Request::Trace(wish) => trace(stream, office, &wish),
+    }
+}
+
+fn connection(office: &Office, id: u32) -> Result<LentConnection, Refusal> {
+    let found = office.connection(id);
+    found.ok_or_else(|| {
+        let what = format!("there is no connection {id}");
+        (what, "`dccpctl connections` lists them")
+    })
+}
+
+fn trace(stream: &UnixStream, office: &Office, wish: &TraceRequest) -> io::Result<()> {
+    let connection = match connection(office, wish.id) {
+        Ok(connection) => connection,
+        Err(refusal) => return refuse(stream, refusal),
+    };
+    let Some(trace) = office.traces.begin(connection.socket.flow(), wish.snap) else {
+        return refuse(stream, ("too many traces run".into(), "end another trace"));
+    };
+    reply(stream, &())?;
+    let begin = Instant::now();
+    let time = wish
+        .seconds
+        .and_then(|s| Duration::try_from_secs_f64(s).ok());
+    let shall_end = |written: u64| {
+        wish.packets.is_some_and(|most| written >= most)
+            || time.is_some_and(|time| begin.elapsed() >= time)
+            || connection.socket.close_reason().is_some()
+            || has_gone(stream)
+    };
+    trace.write(io::BufWriter::new(stream), shall_end)
+}
+
+/// Whether a client that sends nothing more has closed the connection.
+fn has_gone(stream: &UnixStream) -> bool {
+    let read = rustix::net::recv(stream, &mut [0; 1], RecvFlags::DONTWAIT);
+    matches!(read, Ok((_, 0)))
+}
+
+fn reply<T: Serialize>(stream: &UnixStream, ok: &T) -> io::Result<()> {
+    send(stream, &Answer::Ok { ok })
+}
+
+fn refuse(stream: &UnixStream, (what, next): Refusal) -> io::Result<()> {
+    send(
+        stream,
+        &Answer::<()>::Error {
+            error: what,
+            next: next.into(),
+        },
+    )
+}
+
+fn send<T: Serialize>(mut stream: &UnixStream, answer: &Answer<T>) -> io::Result<()> {
+    let mut line = serde_json::to_vec(answer)?;
+    line.push(b'\n');
+    stream.write_all(&line)
+}

@@ -1,0 +1,93 @@
+//! What administrators, Prometheus and the main thread use together.
+
+use crate::admin::{Program, Report};
+use crate::gatekeeper::{Gatekeeper, counters_of, counters_of_listener};
+use crate::policy::Policy;
+use crate::trace::Traces;
+use dccp::{Engine, Instant, clock};
+use dccp_cli::Failure;
+use dccp_counters::{ConnectionCounters, Snapshot};
+use dccp_ring_ipc::{LentConnection, RingServer};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The running daemon.
+pub(crate) struct Office {
+    pub(crate) policy: PathBuf,
+    pub(crate) gatekeeper: Gatekeeper,
+    pub(crate) engine: Engine,
+    pub(crate) rings: RingServer,
+    pub(crate) traces: Arc<Traces>,
+    pub(crate) since: Instant,
+}
+
+impl Office {
+    /// Reads the policy file again. On a mistake, the old policy stays in force. Returns whether settings count only after a
+    /// restart.
+    ///
+    /// # Errors
+    /// The file cannot be read, or something in it is wrong.
+    pub(crate) fn reload(&self) -> Result<bool, Failure> {
+        let policy = Policy::read(&self.policy);
+        let outcome = policy.map(|policy| self.gatekeeper.replace(policy));
+        let line = match &outcome {
+            Ok(false) => "the policy was read again".to_owned(),
+            Ok(true) => "the policy was read again; some settings count after a restart".into(),
+            Err(failure) => format!("the policy in force stays: {}", failure.what),
+        };
+        self.gatekeeper.log(&line);
+        outcome
+    }
+
+    /// Whether a user may administer the daemon: root, the daemon's own user, and those whom the policy names.
+    pub(crate) fn is_administrator(&self, uid: u32, gid: u32) -> bool {
+        let own = rustix::process::geteuid().as_raw();
+        uid == 0 || uid == own || self.gatekeeper.is_administrator(uid, gid)
+    }
+
+    /// A connection by its number.
+    pub(crate) fn connection(&self, id: u32) -> Option<LentConnection> {
+        let mut connections = self.rings.connections().into_iter();
+        connections.find(|connection| connection.id == u64::from(id))
+    }
+
+    /// The counters of the host now.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let lent = self.rings.connections();
+        let connections: Vec<ConnectionCounters> = lent.iter().filter_map(counters_of).collect();
+        let listeners = self.rings.listeners();
+        let listeners = listeners.iter().map(counters_of_listener).collect();
+        let engine = self.engine.stats().into_iter().collect::<Vec<_>>();
+        let uptime = clock::now() - self.since;
+        Snapshot::new(
+            uptime,
+            &self.gatekeeper.ended(),
+            &engine,
+            connections,
+            listeners,
+        )
+    }
+
+    /// Everything that `dccpctl` shows.
+    pub(crate) fn report(&self) -> Report {
+        let lent = self.rings.connections();
+        let program = |lent: &LentConnection| {
+            Some(Program {
+                connection: u32::try_from(lent.id).ok()?,
+                pid: lent.caller.pid,
+            })
+        };
+        Report {
+            version: env!("CARGO_PKG_VERSION").into(),
+            pid: std::process::id(),
+            policy: self.policy.display().to_string(),
+            programs: lent.iter().filter_map(program).collect(),
+            snapshot: self.snapshot(),
+        }
+    }
+
+    /// Whether all threads of the daemon work.
+    pub(crate) fn works(&self) -> bool {
+        self.rings.is_running() && self.engine.stats().is_ok()
+    }
+}

@@ -1,0 +1,109 @@
+//! Users and groups of a policy, by name or number.
+
+use nix::unistd::{Group, User};
+use std::collections::BTreeSet;
+
+/// A set of users. Names are looked up once, when the policy is read.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct UserSet {
+    has_all: bool,
+    users: BTreeSet<u32>,
+    groups: BTreeSet<u32>,
+}
+
+impl UserSet {
+    /// Reads a list of words: `alice`, `1000`, `@video` (a group), `*` (all users).
+    ///
+    /// # Errors
+    /// Returns the word that names no user, with a hint.
+    pub(crate) fn read(words: &[String]) -> Result<Self, (String, &'static str)> {
+        let mut set = Self::default();
+        for word in words {
+            if word == "*" {
+                set.has_all = true;
+            } else if let Some(name) = word.strip_prefix('@') {
+                set.add_group(name)?;
+            } else {
+                let found = number_or(word, |name| {
+                    Ok(User::from_name(name)?.map(|u| u.uid.as_raw()))
+                });
+                let uid = found.ok_or_else(|| {
+                    let problem = format!("{word}: there is no such user");
+                    (problem, "write a user's name or number, @GROUP, or *")
+                })?;
+                set.users.insert(uid);
+            }
+        }
+        Ok(set)
+    }
+
+    /// Adds a group: processes whose group it is, and the users whom it lists.
+    fn add_group(&mut self, name: &str) -> Result<(), (String, &'static str)> {
+        let group = match name.parse() {
+            Ok(gid) => Group::from_gid(nix::unistd::Gid::from_raw(gid)),
+            Err(_) => Group::from_name(name),
+        };
+        let Ok(Some(group)) = group else {
+            let problem = format!("@{name}: there is no such group");
+            return Err((problem, "write the name or number of a group after @"));
+        };
+        self.groups.insert(group.gid.as_raw());
+        for member in group.mem {
+            if let Ok(Some(user)) = User::from_name(&member) {
+                self.users.insert(user.uid.as_raw());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it has this user, or the user by this group.
+    pub(crate) fn has(&self, uid: u32, gid: u32) -> bool {
+        self.has_all || self.users.contains(&uid) || self.groups.contains(&gid)
+    }
+}
+
+/// Reads a number, or looks a name up.
+fn number_or(word: &str, look_up: impl Fn(&str) -> nix::Result<Option<u32>>) -> Option<u32> {
+    word.parse().ok().or_else(|| look_up(word).ok().flatten())
+}
+
+/// The name of a user, or the number where there is none.
+pub(crate) fn name_of(uid: u32) -> String {
+    match User::from_uid(nix::unistd::Uid::from_raw(uid)) {
+        Ok(Some(user)) => user.name,
+        _ => uid.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(words: &[&str]) -> Result<UserSet, (String, &'static str)> {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        UserSet::read(&words)
+    }
+
+    #[test]
+    fn users_are_named_or_numbered() {
+        let set = read(&["root", "4242"]).unwrap();
+        assert!(set.has(0, 77) && set.has(4242, 77) && !set.has(4243, 0));
+        assert!(read(&["*"]).unwrap().has(5, 5));
+        assert!(!read(&[]).unwrap().has(0, 0));
+    }
+
+    #[test]
+    fn groups_count_for_processes_that_have_them() {
+        let set = read(&["@root"]).unwrap();
+        assert!(set.has(4242, 0) && !set.has(4242, 4242));
+        assert_eq!(set, read(&["@0"]).unwrap());
+    }
+
+    #[test]
+    fn unknown_name_is_an_error() {
+        let (problem, _) = read(&["no-such-user-here"]).unwrap_err();
+        assert_eq!(problem, "no-such-user-here: there is no such user");
+        let (problem, _) = read(&["@no-such-group"]).unwrap_err();
+        assert_eq!(problem, "@no-such-group: there is no such group");
+    }
+}

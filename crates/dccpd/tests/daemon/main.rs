@@ -1,0 +1,12 @@
+//! The daemon as a program, with programs that use it, each test in a network of its own.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
+
+mod control;
+mod crash;
+mod hostile;
+mod manager;
+mod many;
+mod policy;
+mod support;
