@@ -264,17 +264,22 @@ fn archive(program: Program, root: &Path) -> Result<PathBuf> {
     for (from, to) in program.archive_files() {
         install(Path::new(from), &root.join(to), "644")?;
     }
+    let package = pack(root, &program.archive_name())?;
+    for (_, file) in program.archive_files() {
+        fs::remove_file(root.join(file))?;
+    }
+    Ok(package)
+}
+
+/// Packs the folder `usr` below `root` as `name.tar.gz`. The only folder in it is `name`.
+fn pack(root: &Path, name: &str) -> Result<PathBuf> {
     set_modes(root)?;
-    let name = program.archive_name();
     let package = Path::new(FOLDER).join(format!("{name}.tar.gz"));
     let mut tar = command_line("tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner");
     tar.args(["--use-compress-program", "gzip -n"]);
     tar.args(["--transform", &format!("s,^[.]/usr,{name},")]);
     tar.arg("-cf").arg(std::path::absolute(&package)?);
     shell::output(tar.arg("-C").arg(root).arg("./usr"))?;
-    for (_, file) in program.archive_files() {
-        fs::remove_file(root.join(file))?;
-    }
     Ok(package)
 }
 

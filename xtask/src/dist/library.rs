@@ -1,4 +1,5 @@
-//! The library for C: Debian packages of the shared library and of the files for developers.
+//! The library for C: Debian packages of the shared library and of the files for developers, and an archive of both for
+//! other distributions.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,9 @@ use dccp_dev::shell::{self, Background, command, command_line};
 use dccp_dev::{libdccp, packages};
 
 use super::debian::{self, Package};
-use super::{FOLDER, VERSION, check, checksums, compress, files_of, install, target_folder, write};
+use super::{
+    FOLDER, VERSION, check, checksums, compress, files_of, install, pack, target_folder, write,
+};
 
 const CRATE: &str = "crates/dccp-capi";
 const TARGET: &str = "x86_64-unknown-linux-gnu";
@@ -20,7 +23,7 @@ const SONAME: &str = "libdccp.so.0";
 const RUNTIME: &str = "libdccp0";
 const DEVELOPMENT: &str = "libdccp-dev";
 
-/// Builds both packages. Returns whether the checks succeeded.
+/// Builds both packages and the archive. Returns whether the checks succeeded.
 pub(super) fn run(is_quick: bool, is_checked: bool) -> Result<bool> {
     packages::install(packages::FOR_LIBRARY)?;
     let target = target_folder()?;
@@ -28,14 +31,16 @@ pub(super) fn run(is_quick: bool, is_checked: bool) -> Result<bool> {
     let _ = fs::remove_dir_all(FOLDER);
     let runtime = stage_runtime(&built)?;
     let development = stage_development(&built)?;
+    let archive = archive(&[&runtime, &development])?;
     let relations = format!("Depends: {}, libgcc-s1\n", c_library(&runtime)?);
     let runtime = package(RUNTIME, &relations, &runtime)?;
     let relations = format!("Depends: {RUNTIME} (= {VERSION})\n");
     let development = package(DEVELOPMENT, &relations, &development)?;
-    let sums = checksums(&[&runtime, &development])?;
+    let sums = checksums(&[&archive, &runtime, &development])?;
     if is_checked {
         check::sums()?;
         use_packages(&[&runtime, &development])?;
+        use_archive(&archive)?;
         for package in [&runtime, &development] {
             debian::lint(package)?;
         }
@@ -63,7 +68,8 @@ fn stage_development(built: &Path) -> Result<PathBuf> {
     let archive = libraries.join("libdccp.a");
     install(&built.join("libdccp.a"), &archive, "644")?;
     shell::output(command_line("strip --strip-debug").arg(&archive))?;
-    write(&libraries.join("pkgconfig/libdccp.pc"), &pkg_config())?;
+    let description = pkg_config("/usr", "lib/x86_64-linux-gnu");
+    write(&libraries.join("pkgconfig/libdccp.pc"), &description)?;
     for header in ["dccp.h", "dccp.hpp", "dccp_ring_layout.h"] {
         let from = Path::new(CRATE).join("include").join(header);
         install(&from, &root.join("usr/include").join(header), "644")?;
@@ -117,11 +123,36 @@ fn link(to: &str, from: &Path) -> Result<()> {
     std::os::unix::fs::symlink(to, from).with_context(|| from.display().to_string())
 }
 
-fn pkg_config() -> String {
+/// Packs the files of both packages for any prefix: libraries are in `lib`, and pkg-config finds the rest from there.
+fn archive(roots: &[&Path]) -> Result<PathBuf> {
+    let root = Path::new(FOLDER).join("libdccp-archive");
+    fs::create_dir_all(&root)?;
+    for from in roots {
+        shell::output(command(&["cp", "-a"]).arg(from.join("usr")).arg(&root))?;
+    }
+    let usr = root.join("usr");
+    fs::rename(root.join(LIBRARIES), usr.join("libraries"))?;
+    fs::remove_dir(usr.join("lib"))?;
+    fs::rename(usr.join("libraries"), usr.join("lib"))?;
+    let description = pkg_config("${pcfiledir}/../..", "lib");
+    fs::write(usr.join("lib/pkgconfig/libdccp.pc"), description)?;
+    for file in ["CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"] {
+        let to = usr.join(format!("share/doc/{DEVELOPMENT}")).join(file);
+        install(Path::new(file), &to, "644")?;
+    }
+    pack(&root, &archive_name())
+}
+
+/// The only folder in the archive.
+fn archive_name() -> String {
+    format!("libdccp-{VERSION}-x86_64-linux")
+}
+
+fn pkg_config(prefix: &str, libraries: &str) -> String {
     format!(
-        "prefix=/usr
+        "prefix={prefix}
 includedir=${{prefix}}/include
-libdir=${{prefix}}/lib/x86_64-linux-gnu
+libdir=${{prefix}}/{libraries}
 
 Name: libdccp
 Description: congestion-controlled datagrams (DCCP) in user space
@@ -196,7 +227,7 @@ congestion-controlled datagrams (DCCP), development files
  This package has the headers for C and C++, the static library, manual pages
  and examples.";
 
-/// Unpacks both packages below an empty folder and builds an example there with pkg-config. Runs it with either library.
+/// Unpacks both packages below an empty folder, looks for manual pages, and builds an example there.
 fn use_packages(packages: &[&PathBuf]) -> Result<()> {
     let host = std::path::absolute(Path::new(FOLDER).join("host"))?;
     for package in packages {
@@ -211,24 +242,56 @@ fn use_packages(packages: &[&PathBuf]) -> Result<()> {
             ensure!(page.is_file(), "{function}: must have a manual page");
         }
     }
-    let libraries = host.join(LIBRARIES);
+    let examples = host.join(format!("usr/share/doc/{DEVELOPMENT}/examples"));
+    use_library(&host.join(LIBRARIES), &examples, &host)
+}
+
+/// Unpacks the archive and builds an example with its files.
+fn use_archive(archive: &Path) -> Result<()> {
+    let folder = std::path::absolute(Path::new(FOLDER).join("elsewhere"))?;
+    fs::create_dir_all(&folder)?;
+    let archive = std::path::absolute(archive)?;
+    shell::output(
+        command(&["tar", "-xzf"])
+            .arg(archive)
+            .arg("-C")
+            .arg(&folder),
+    )?;
+    let prefix = folder.join(archive_name());
+    let examples = prefix.join(format!("share/doc/{DEVELOPMENT}/examples"));
+    use_library(&prefix.join("lib"), &examples, Path::new("/"))
+}
+
+/// Builds an example by pkg-config, whose paths are below `system`, and runs it with either library.
+fn use_library(libraries: &Path, examples: &Path, system: &Path) -> Result<()> {
     let pkg_config = |words: &str| {
         let mut pkg_config = command_line(words);
         pkg_config.env("PKG_CONFIG_LIBDIR", libraries.join("pkgconfig"));
-        shell::output(pkg_config.env("PKG_CONFIG_SYSROOT_DIR", &host))
+        if system != Path::new("/") {
+            pkg_config.env("PKG_CONFIG_SYSROOT_DIR", system);
+        }
+        shell::output(&mut pkg_config)
     };
     let shared = pkg_config("pkg-config --cflags --libs libdccp")?;
     let fixed = pkg_config("pkg-config --static --cflags --libs libdccp")?;
     let fixed = fixed.replace("-ldccp", "-l:libdccp.a");
+    let sources = files_of(examples)?;
+    for source in sources
+        .iter()
+        .filter(|file| file.extension() == Some("c".as_ref()))
+    {
+        let mut cc = command_line("cc -std=c11 -Wall -Wextra -Werror -fsyntax-only");
+        shell::output(cc.arg(source).args(shared.split_whitespace()))?;
+    }
     for (name, flags) in [("echo-shared", shared), ("echo-static", fixed)] {
-        let program = host.join(name);
-        let source = host.join(format!("usr/share/doc/{DEVELOPMENT}/examples/echo.c"));
+        let program = libraries.join(name);
+        let source = examples.join("echo.c");
         let mut cc = command(&["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-o"]);
         cc.arg(&program).arg(source).args(flags.split_whitespace());
         shell::output(&mut cc)?;
         let echo = |words: &[&str]| {
             let mut echo = command(&[&program]);
-            echo.args(words).env("LD_LIBRARY_PATH", &libraries);
+            echo.args(words).env("LD_LIBRARY_PATH", libraries);
             echo
         };
         let server = echo(&["serve", "127.0.0.1:0/0", "1"]);
