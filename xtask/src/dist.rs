@@ -27,6 +27,8 @@ enum Product {
     Dccpmon,
     /// The bridge for programs that speak UDP
     DccpBridge,
+    /// The service of a host, and the program that controls it
+    Dccpd,
     /// The library for C and C++
     DccpCapi,
 }
@@ -36,20 +38,31 @@ enum Product {
 enum Program {
     Dccpmon,
     DccpBridge,
+    Dccpd,
 }
 
 impl Program {
-    /// The name of the crate, the binary and the package.
+    /// The name of the crate, the main binary and the package.
     const fn name(self) -> &'static str {
         match self {
             Self::Dccpmon => "dccpmon",
             Self::DccpBridge => "dccp-bridge",
+            Self::Dccpd => "dccpd",
         }
     }
 
-    /// The binary below the root of a host.
+    /// The names of all binaries, the main one first.
+    const fn binaries(self) -> &'static [&'static str] {
+        match self {
+            Self::Dccpmon => &["dccpmon"],
+            Self::DccpBridge => &["dccp-bridge"],
+            Self::Dccpd => &["dccpd", "dccpctl"],
+        }
+    }
+
+    /// The main binary below the root of a host.
     fn binary(self) -> String {
-        format!("usr/bin/{}", self.name())
+        place_of(self.name())
     }
 
     /// A file among the package's documents, below the root of a host.
@@ -94,6 +107,21 @@ impl Program {
                     self.document("examples/player.toml"),
                 ),
             ],
+            Self::Dccpd => vec![
+                ("contrib/systemd/dccpd.service", unit("dccpd.service")),
+                ("contrib/systemd/dccpd.socket", unit("dccpd.socket")),
+                (
+                    "contrib/snmp/USRDCCP-MIB.txt",
+                    "usr/share/snmp/mibs/USRDCCP-MIB.txt".into(),
+                ),
+                ("docs/admin.md", self.document("admin.md")),
+                ("docs/counters.md", self.document("counters.md")),
+                (
+                    "contrib/dccpd/dccpd.toml",
+                    self.document("examples/dccpd.toml"),
+                ),
+                ("contrib/services", self.document("examples/services")),
+            ],
         }
     }
 
@@ -102,26 +130,28 @@ impl Program {
         ["CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"].map(|file| (file, self.document(file)))
     }
 
-    /// Shells, and where their packages look for completions.
-    fn completions(self) -> [(&'static str, String); 3] {
-        let name = self.name();
-        [
-            (
-                "bash",
-                format!("usr/share/bash-completion/completions/{name}"),
-            ),
-            ("zsh", format!("usr/share/zsh/vendor-completions/_{name}")),
-            (
-                "fish",
-                format!("usr/share/fish/vendor_completions.d/{name}.fish"),
-            ),
-        ]
+    /// Completions of all binaries: binary, shell, and where the shell's packages look for them.
+    fn completions(self) -> Vec<(&'static str, &'static str, String)> {
+        let of = |name: &&'static str| {
+            let place = |shell, folder: &str| (*name, shell, format!("usr/share/{folder}"));
+            [
+                place("bash", &format!("bash-completion/completions/{name}")),
+                place("zsh", &format!("zsh/vendor-completions/_{name}")),
+                place("fish", &format!("fish/vendor_completions.d/{name}.fish")),
+            ]
+        };
+        self.binaries().iter().flat_map(of).collect()
     }
 
     /// The only folder in the archive.
     fn archive_name(self) -> String {
         format!("{}-{VERSION}-x86_64-linux", self.name())
     }
+}
+
+/// A binary below the root of a host.
+fn place_of(binary: &str) -> String {
+    format!("usr/bin/{binary}")
 }
 
 #[derive(clap::Args)]
@@ -148,10 +178,11 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     let program = match args.product {
         Product::Dccpmon => Program::Dccpmon,
         Product::DccpBridge => Program::DccpBridge,
+        Product::Dccpd => Program::Dccpd,
         Product::DccpCapi => return library::run(args.quick, args.check),
     };
-    let binary = build(program, args.quick)?;
-    let root = stage(program, &binary)?;
+    let folder = build(program, args.quick)?;
+    let root = stage(program, &folder)?;
     let pages = files_of(&root.join(PAGES))?;
     let packages = Packages {
         archive: archive(program, &root)?,
@@ -165,13 +196,15 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         check::package(program, &packages.debian, &pages)?;
         debian::lint(&packages.debian)?;
     }
-    let bytes = fs::metadata(&binary)?.len();
-    println!("{}: {} kB, static", program.binary(), bytes / 1000);
+    for name in program.binaries() {
+        let bytes = fs::metadata(folder.join(name))?.len();
+        println!("{}: {} kB, static", place_of(name), bytes / 1000);
+    }
     print!("{sums}");
     Ok(true)
 }
 
-/// Builds the static binary and returns its place.
+/// Builds the static binaries and returns their folder.
 fn build(program: Program, is_quick: bool) -> Result<PathBuf> {
     ensure!(
         packages::add_target(TARGET),
@@ -193,7 +226,7 @@ fn build(program: Program, is_quick: bool) -> Result<PathBuf> {
     shell::run(&mut cargo)?;
     let target = target_folder()?;
     let profile = if is_quick { "debug" } else { "release" };
-    Ok([&target, TARGET, profile, program.name()].iter().collect())
+    Ok([&target, TARGET, profile].iter().collect())
 }
 
 /// The folder where cargo puts what it builds.
@@ -208,18 +241,21 @@ fn target_folder() -> Result<String> {
 }
 
 /// Lays out the files as on a host. Returns the folder that stands for its root.
-fn stage(program: Program, binary: &Path) -> Result<PathBuf> {
+fn stage(program: Program, binaries: &Path) -> Result<PathBuf> {
     let root = Path::new(FOLDER).join("root");
     let _ = fs::remove_dir_all(FOLDER);
     for (from, to) in program.files() {
         install(Path::new(from), &root.join(to), "644")?;
     }
-    let installed = root.join(program.binary());
-    install(binary, &installed, "755")?;
     let pages = root.join(PAGES);
-    shell::output(command(&[&installed]).arg("man").arg(&pages))?;
+    for name in program.binaries() {
+        let installed = root.join(place_of(name));
+        install(&binaries.join(name), &installed, "755")?;
+        shell::output(command(&[&installed]).arg("man").arg(&pages))?;
+    }
     compress(&files_of(&pages)?)?;
-    for (shell, to) in program.completions() {
+    for (name, shell, to) in program.completions() {
+        let installed = root.join(place_of(name));
         let script = shell::output(command(&[&installed]).args(["completions", shell]))?;
         write(&root.join(to), &script)?;
     }

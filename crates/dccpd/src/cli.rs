@@ -4,6 +4,7 @@ mod explain;
 
 use crate::policy;
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use core::net::IpAddr;
 use core::time::Duration;
 use dccp_cli::Failure;
 use dccp_cli::args::BadValue;
@@ -140,6 +141,8 @@ pub(crate) enum ControlCommand {
     },
     /// Make the daemon read its policy again
     Reload,
+    /// Make a connection through the daemon to this host itself, and send datagrams both ways
+    Selftest(SelftestWords),
     /// Answer snmpd, which starts this by `pass_persist`
     Snmp,
     /// Write the manual pages of dccpctl
@@ -193,6 +196,24 @@ pub(crate) struct TraceWords {
     /// Bytes of each packet from the DCCP header on; the header is always whole
     #[arg(short = 's', long, value_name = "BYTES", default_value = "65535")]
     pub(crate) snap: usize,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SelftestWords {
+    /// The daemon's socket for programs
+    #[arg(long, value_name = "PATH", default_value = "/run/dccpd/socket")]
+    pub(crate) socket: PathBuf,
+    /// The IP address of this host to use
+    #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
+    pub(crate) at: IpAddr,
+    /// The DCCP port to use [default: any that is free]
+    #[arg(
+        long,
+        value_name = "PORT",
+        default_value = "0",
+        hide_default_value = true
+    )]
+    pub(crate) port: u16,
 }
 
 fn time(text: &str) -> Result<Duration, BadValue> {

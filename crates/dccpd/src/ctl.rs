@@ -1,5 +1,6 @@
 //! `dccpctl`: shows and controls a running daemon.
 
+mod selftest;
 mod show;
 
 use crate::admin::client::ask;
@@ -42,6 +43,7 @@ pub(crate) fn perform(admin: &Path, command: &ControlCommand) -> Result<u8, Fail
                 print("some settings count after a restart of dccpd\n")?;
             }
         }
+        ControlCommand::Selftest(words) => print(&selftest::run(words)?)?,
         ControlCommand::Snmp => snmp(admin)?,
         ControlCommand::Man { folder } => return package::man(control(), folder),
         ControlCommand::Completions { shell } => {

@@ -52,8 +52,9 @@ pub(super) fn package(program: Program, package: &Path, pages: &[PathBuf]) -> Re
     let names = pages.iter().filter_map(|page| page.file_name()?.to_str());
     let pages: Vec<_> = names.map(|name| format!("{PAGES}/{name}")).collect();
     ensure!(pages.len() > 3, "{PAGES}: must have a page of each command");
-    let files = program.files().into_iter().chain(program.completions());
-    let files = files.map(|(_, file)| file).chain(pages);
+    let completions = program.completions().into_iter().map(|(_, _, file)| file);
+    let files = program.files().into_iter().map(|(_, file)| file);
+    let files = files.chain(completions).chain(pages);
     let debian = ["copyright", "changelog.gz"].map(|file| program.document(file));
     for file in files.chain(debian) {
         ensure!(host.join(&file).is_file(), "{file}: must be installed");
@@ -65,6 +66,7 @@ pub(super) fn package(program: Program, package: &Path, pages: &[PathBuf]) -> Re
     match program {
         Program::Dccpmon => measure(&host)?,
         Program::DccpBridge => carry(&host)?,
+        Program::Dccpd => lend(&host)?,
     }
 
     shell::output(dpkg(&host).args(["-P", program.name()]))?;
@@ -193,6 +195,47 @@ fn carry(host: &Path) -> Result<()> {
         answer.trim() == "hello",
         "the installed program: must carry datagrams both ways: {answer:?}"
     );
+    Ok(())
+}
+
+/// The policy of the check, which the service reads. The host has no list of users, so the rule names all.
+const POLICY: &str = r#"
+[[rule]]
+users = ["*"]
+connect = ["*"]
+listen = ["*"]
+"#;
+
+/// Runs the service in the host, and makes a transfer through it.
+fn lend(host: &Path) -> Result<()> {
+    let user = ["chroot", "--userspec=65534:65534"];
+    // The sockets are in a folder that can be written.
+    let script = ENTER.replace(
+        "shift\n",
+        "mount -t tmpfs -o mode=1777 tmpfs \"$1/run\"\n\
+         mkdir -m 1777 \"$1/run/dccpd\"; printf '%s' \"$2\" > \"$1/run/policy.toml\"\nshift 2\n",
+    );
+    fs::create_dir_all(host.join("run"))?;
+    let mut daemon = command_line("unshare --net --mount sh -ec");
+    daemon.arg(script).arg("sh").arg(host).arg(POLICY);
+    daemon.args(user).arg(host);
+    daemon.args(["/usr/bin/dccpd", "--policy", "/run/policy.toml"]);
+    let daemon = Background::start(daemon, "lends DCCP at ")?;
+    let [net, mount] = ["net", "mnt"].map(|kind| format!("/proc/{}/ns/{kind}", daemon.id()));
+    let mut transfer = command_line("nsenter");
+    transfer.arg(format!("--net={net}"));
+    transfer
+        .arg(format!("--mount={mount}"))
+        .args(user)
+        .arg(host);
+    transfer.args(["/usr/bin/dccpctl", "selftest"]);
+    let shown = shell::output(&mut transfer)?;
+    ensure!(
+        shown.contains("datagrams go both ways"),
+        "the installed service: must make a transfer: {shown:?}"
+    );
+    drop(daemon);
+    fs::remove_dir(host.join("run"))?;
     Ok(())
 }
 

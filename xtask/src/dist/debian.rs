@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use dccp_dev::shell::{self, command, command_line};
 
-use super::{FOLDER, Program, TARGET, VERSION, compress, install, set_modes, write};
+use super::{FOLDER, Program, TARGET, VERSION, compress, install, place_of, set_modes, write};
 
 const ARCHITECTURE: &str = "amd64";
 const MAINTAINER: &str = "usrdccp maintainers <usrdccp@users.noreply.github.com>";
@@ -48,12 +48,14 @@ pub(super) fn program(program: Program, root: &Path) -> Result<PathBuf> {
 
 /// Complaints of lintian about a program.
 fn overrides(program: Program) -> String {
-    let (name, binary) = (program.name(), program.binary());
+    let name = program.name();
+    let binaries = program.binaries().iter();
+    let of = |binary: &&str| format!("{name}: statically-linked-binary [{}]\n", place_of(binary));
+    let binaries: String = binaries.map(of).collect();
     format!(
         "\
 # The program must run on hosts of any distribution and release, so its C library is linked into it.
-{name}: statically-linked-binary [{binary}]
-# No bug of Debian asks for this package, which the project distributes itself.
+{binaries}# No bug of Debian asks for this package, which the project distributes itself.
 {name}: initial-upload-closes-no-bugs [usr/share/doc/{name}/changelog.gz:1]
 "
     )
@@ -64,6 +66,7 @@ fn prerm(program: Program) -> String {
     let units = match program {
         Program::Dccpmon => "dccpmon.socket dccpmon.service",
         Program::DccpBridge => "'dccp-bridge-*@*.service'",
+        Program::Dccpd => "dccpd.socket dccpd.service",
     };
     format!(
         r#"#!/bin/sh
@@ -95,6 +98,15 @@ carries UDP between two hosts over DCCP
  read the rate that the path takes.
  .
  Each bridge is an instance of a systemd service, with a file in TOML."
+        }
+        Program::Dccpd => {
+            "\
+runs DCCP for all programs of a host
+ dccpd gives programs connections with congestion control, whatever the kernel.
+ A policy says which users may connect and listen where, and how fast.
+ .
+ dccpctl shows connections and counters, traces connections and answers snmpd.
+ The service starts when its socket is enabled: systemctl enable dccpd.socket."
         }
     }
 }

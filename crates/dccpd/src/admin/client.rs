@@ -24,10 +24,15 @@ pub(crate) fn ask<T: DeserializeOwned>(
     stream.set_read_timeout(Some(ANSWER)).map_err(failed)?;
     let mut line = serde_json::to_vec(request).map_err(|e| failed(e.into()))?;
     line.push(b'\n');
-    stream.write_all(&line).map_err(failed)?;
+    // A daemon that refuses this user answers before it reads.
+    let written = stream.write_all(&line);
     let mut reader = BufReader::new(stream);
     let mut answer = String::new();
     reader.read_line(&mut answer).map_err(failed)?;
+    if answer.is_empty() {
+        let gone = || io::Error::from(io::ErrorKind::UnexpectedEof);
+        return Err(failed(written.err().unwrap_or_else(gone)));
+    }
     match serde_json::from_str(&answer) {
         Ok(Answer::Ok { ok }) => Ok((ok, reader)),
         Ok(Answer::Error { error, next }) => Err(Failure::refused(error, next)),

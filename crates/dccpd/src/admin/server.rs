@@ -36,9 +36,15 @@ pub(crate) fn start(listener: UnixListener, office: Arc<Office>) -> io::Result<(
                 std::thread::sleep(PAUSE);
                 continue;
             };
-            let seat = Seat::take(&clients);
+            // Others get no seat, so that they cannot keep administrators out.
+            if !is_administrator(&stream, &office) {
+                let next = "become root, or ask for a place in the key admins of the policy";
+                // The few bytes fit; a client that has gone needs none.
+                let _ = refuse(&stream, ("only administrators may do this".into(), next));
+                continue;
+            }
             let office = office.clone();
-            if let Some(seat) = seat {
+            if let Some(seat) = Seat::take(&clients) {
                 let serve = move || {
                     serve(&stream, &office);
                     drop(seat);
@@ -73,6 +79,11 @@ impl Drop for Seat {
     }
 }
 
+fn is_administrator(stream: &UnixStream, office: &Office) -> bool {
+    let peer = local::peer(stream.as_fd());
+    peer.is_ok_and(|peer| office.is_administrator(peer.uid, peer.gid))
+}
+
 fn serve(stream: &UnixStream, office: &Office) {
     // A client that has gone needs no answer.
     let _ = answer(stream, office);
@@ -81,11 +92,6 @@ fn serve(stream: &UnixStream, office: &Office) {
 fn answer(stream: &UnixStream, office: &Office) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    let peer = local::peer(stream.as_fd())?;
-    if !office.is_administrator(peer.uid, peer.gid) {
-        let next = "become root, or ask for a place in the key admins of the policy";
-        return refuse(stream, ("only administrators may do this".into(), next));
-    }
     let mut line = String::new();
     BufReader::new(stream)
         .take(REQUEST_MAX)

@@ -143,6 +143,30 @@ fn only_administrators_are_answered() {
 }
 
 #[test]
+fn selftest_makes_a_transfer_or_shows_the_refusal() {
+    if !is_inside("control::selftest_makes_a_transfer_or_shows_the_refusal") {
+        return;
+    }
+    let daemon = Daemon::start("selftest", OPEN);
+    let socket = daemon.socket();
+    let words = ["selftest", "--socket", socket.to_str().unwrap()];
+    let shown = daemon.show(&words);
+    assert!(
+        shown.starts_with("10 datagrams go both ways at 127.0.0.1:6511/"),
+        "{shown}"
+    );
+    daemon.write_policy("");
+    daemon.show(&["reload"]);
+    let output = daemon.control(&words);
+    assert_eq!(output.status.code(), Some(4));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        error.contains("no rule of the host's policy names this user"),
+        "{error}"
+    );
+}
+
+#[test]
 fn missing_daemon_and_wrong_words_have_two_lines() {
     let control = |words: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dccpctl"));

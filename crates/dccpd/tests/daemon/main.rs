@@ -11,3 +11,4 @@ mod manager;
 mod many;
 mod policy;
 mod support;
+mod units;
