@@ -162,35 +162,51 @@ impl Talk {
         }
     }
 
-    /// Sends datagrams. The server reads them, apart from some that its full buffer drops.
+    /// Sends datagrams, and returns when each has its fate. The server reads them, apart from some that its full buffer
+    /// drops.
     pub(crate) fn load(&self, datagrams: u32) {
-        let server = self.server.clone();
-        let reader = thread::spawn(move || {
-            let mut buf = [0; 2000];
-            server.set_recv_timeout(Some(Duration::from_millis(300)));
-            while server.recv(&mut buf).is_ok() {
-                if server.stats().unwrap().received.taken == 100 {
-                    // The buffer overflows.
-                    thread::sleep(Duration::from_millis(250));
-                }
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| self.read_until(&is_over));
+            for _ in 0..datagrams {
+                self.client.send(&[7; LEN]).unwrap();
             }
+            let has_fates = self.wait_for_fates();
+            // The buffer is empty before the reader ends.
+            thread::sleep(Duration::from_millis(100));
+            is_over.store(true, Ordering::Relaxed);
+            assert!(
+                has_fates,
+                "{:?} {:?}",
+                self.client.stats(),
+                self.client.snapshot()
+            );
         });
-        for _ in 0..datagrams {
-            self.client.send(&[7; LEN]).unwrap();
-        }
-        self.client.flush(Duration::from_secs(30)).unwrap();
-        reader.join().unwrap();
-        for _ in 0..1000 {
-            if self.client.stats().unwrap().sent.in_flight == 0 {
-                return;
+    }
+
+    fn read_until(&self, is_over: &AtomicBool) {
+        let mut buf = [0; 2000];
+        self.server
+            .set_recv_timeout(Some(Duration::from_millis(20)));
+        while !is_over.load(Ordering::Relaxed) {
+            let was_read = self.server.recv(&mut buf).is_ok();
+            if was_read && self.server.stats().unwrap().received.taken == 100 {
+                // The buffer overflows.
+                thread::sleep(Duration::from_millis(250));
             }
-            thread::sleep(Duration::from_millis(10));
         }
-        panic!(
-            "no fate: {:?} {:?}",
-            self.client.stats(),
-            self.client.snapshot()
-        );
+    }
+
+    /// Whether no datagram of the client waits or is in flight, at the latest after many retransmission timeouts.
+    fn wait_for_fates(&self) -> bool {
+        let is_done = || {
+            let sent = self.client.stats().unwrap().sent;
+            sent.queued + sent.in_flight == 0
+        };
+        (0..3000).any(|_| {
+            thread::sleep(Duration::from_millis(10));
+            is_done()
+        })
     }
 }
 

@@ -127,8 +127,10 @@ fn sums_of_both_hosts_and_the_path_agree() {
 
     assert_fates_agree(&a);
     assert_eq!(total(&a, "datagrams_pushed"), 3010);
-    assert_eq!(total(&a, "datagram_fates_expired"), 10);
-    assert_eq!(total(&a, "datagrams_sent"), 3000);
+    // A datagram leaves late by at most one turn of the engine, so some of the late ones may have left.
+    let expired = total(&a, "datagram_fates_expired");
+    assert!((1..=10).contains(&expired), "{expired}");
+    assert_eq!(total(&a, "datagrams_sent"), 3010 - expired);
     assert!(total(&a, "datagram_fates_lost") > 0);
 
     let missing = total(&a, "datagrams_sent") - total(&b, "datagrams_received");
