@@ -693,8 +693,11 @@ typedef struct dccp_ring_request {
   uint64_t timeout_us;
   // The greatest number of accepted connections of a listener at a time; 0: 16.
   uint32_t connections;
-  // Must be 0.
-  uint32_t reserved;
+  // The protocol that carries DCCP: DCCP_ENCAPSULATION_UDP (0) or DCCP_ENCAPSULATION_IP.
+  int encapsulation;
+  // The law of CCID 2's window as text, such as "cubic", in at most 64 bytes. The server decides which ones it knows. NULL:
+  // that of the server's options.
+  const char *law;
 } dccp_ring_request;
 
 // The fate of one datagram of a ring.
@@ -1189,8 +1192,8 @@ int dccp_engine_wait_idle(const struct dccp_engine *engine,
                           uint64_t timeout_us);
 
 // Asks the server of rings at the Unix socket `path` for a connection to `address`, as dccp_connect() has it, and waits
-// until it is open. Stores a new handle in `*ring`, or NULL if that fails. Returns 0 or a negative error:
-// DCCP_ERR_NO_SERVER, DCCP_ERR_NOT_PERMITTED.
+// until it is open. NULL for `path` stands for that of dccpd, "/run/dccpd/socket". Stores a new handle in `*ring`, or NULL
+// if that fails. Returns 0 or a negative error: DCCP_ERR_NO_SERVER, DCCP_ERR_NOT_PERMITTED.
 int dccp_ring_connect(const char *path,
                       const char *address,
                       const struct dccp_ring_request *request,
@@ -1245,7 +1248,8 @@ int64_t dccp_ring_peer_address(struct dccp_ring *ring,
 int64_t dccp_ring_service_code(struct dccp_ring *ring);
 
 // Asks the server of rings at the Unix socket `path` to listen at `address`, as dccp_listen() has it. Stores a new handle in
-// `*listener`, or NULL if that fails. Returns 0 or a negative error: DCCP_ERR_NO_SERVER, DCCP_ERR_NOT_PERMITTED.
+// `*listener`, or NULL if that fails. NULL for `path` stands for that of dccpd. Returns 0 or a negative error:
+// DCCP_ERR_NO_SERVER, DCCP_ERR_NOT_PERMITTED.
 int dccp_ring_listen(const char *path,
                      const char *address,
                      const struct dccp_ring_request *request,

@@ -191,13 +191,20 @@ pub unsafe extern "C" fn dccp_options_encapsulation(
 ) -> c_int {
     // SAFETY: the program passes null or live options.
     unsafe {
-        set(options, |o| match encapsulation {
-            DCCP_ENCAPSULATION_UDP => Ok(o.encapsulation(Encapsulation::Udp)),
-            DCCP_ENCAPSULATION_IP => Ok(o.encapsulation(Encapsulation::Ip)),
-            other => Err(Failure::option(format!(
-                "option encapsulation: {other}: must be one of DCCP_ENCAPSULATION_…"
-            ))),
+        set(options, |o| {
+            Ok(o.encapsulation(self::encapsulation(encapsulation)?))
         })
+    }
+}
+
+/// An encapsulation of the header.
+pub(crate) fn encapsulation(number: c_int) -> Result<Encapsulation, Failure> {
+    match number {
+        DCCP_ENCAPSULATION_UDP => Ok(Encapsulation::Udp),
+        DCCP_ENCAPSULATION_IP => Ok(Encapsulation::Ip),
+        other => Err(Failure::option(format!(
+            "option encapsulation: {other}: must be one of DCCP_ENCAPSULATION_…"
+        ))),
     }
 }
 

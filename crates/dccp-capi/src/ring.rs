@@ -5,13 +5,13 @@
 use crate::events::{CEvent, put_event};
 use crate::failure::{Failure, status, value};
 use crate::memory::{self, Growing};
-use crate::options::{DCCP_FOREVER, time};
+use crate::options::{DCCP_FOREVER, encapsulation, time};
 use crate::socket::{descriptor, ready_bits};
 use crate::text;
 use core::ffi::{c_char, c_int, c_void};
 use core::time::Duration;
 use dccp::packet_ring::Shape;
-use dccp::{DccpAddr, ReadyFd, ToDccpAddrs, reason_text};
+use dccp::{DccpAddr, Encapsulation, ReadyFd, ToDccpAddrs, reason_text};
 use dccp_ring_ipc::{RingClient, RingConnectError, RingError, RingListenRequest, RingRequest};
 use std::sync::OnceLock;
 
@@ -60,13 +60,16 @@ pub struct CRingRequest {
     pub timeout_us: u64,
     /// The greatest number of accepted connections of a listener at a time; 0: 16.
     pub connections: u32,
-    /// Must be 0.
-    pub reserved: u32,
+    /// The protocol that carries DCCP: DCCP_ENCAPSULATION_UDP (0) or DCCP_ENCAPSULATION_IP.
+    pub encapsulation: c_int,
+    /// The law of CCID 2's window as text, such as "cubic", in at most 64 bytes. The server decides which ones it knows. NULL:
+    /// that of the server's options.
+    pub law: *const c_char,
 }
 
 // SAFETY: the struct begins with its size, and zeros are a value of each field.
 unsafe impl Growing for CRingRequest {
-    const FIRST_SIZE: usize = 64;
+    const FIRST_SIZE: usize = 72;
 }
 
 impl CRingRequest {
@@ -92,13 +95,10 @@ impl CRingRequest {
         }
     }
 
-    /// Reads the struct, and the Service Codes to which it points.
-    unsafe fn read<'a>(request: *const Self) -> Result<(Self, &'a [u32]), Failure> {
+    /// Reads the struct, and what it points to.
+    pub(crate) unsafe fn read<'a>(request: *const Self) -> Result<Asked<'a>, Failure> {
         // SAFETY: the program passes null or a struct that begins with its size.
         let request = unsafe { memory::read_growing(request, "request") }?;
-        if request.reserved != 0 {
-            return Err(Failure::invalid("request.reserved: must be 0"));
-        }
         // SAFETY: the program passes as many codes as it says.
         let codes = unsafe {
             memory::elements(
@@ -111,12 +111,45 @@ impl CRingRequest {
             .shape()
             .bytes()
             .map_err(|e| Failure::invalid(format!("request.{}: must be {}", e.field, e.must_be)))?;
-        Ok((request, codes))
+        Ok(Asked {
+            codes,
+            // SAFETY: the program passes null or a text.
+            law: unsafe { request.law() }?,
+            ccid: request.ccid()?,
+            encapsulation: encapsulation(request.encapsulation)?,
+            request,
+        })
     }
 
-    fn of_connection(&self, codes: &[u32], remote: DccpAddr) -> Result<RingRequest, Failure> {
-        let mut request = RingRequest::new(remote, self.shape());
-        match codes {
+    unsafe fn law<'a>(&self) -> Result<Option<&'a str>, Failure> {
+        if self.law.is_null() {
+            return Ok(None);
+        }
+        // SAFETY: the program passes a text.
+        let law = unsafe { memory::text(self.law, "request.law") }?;
+        if law.len() > LAW_MAX {
+            return Err(Failure::invalid(format!(
+                "request.law: {law}: must be at most {LAW_MAX} bytes"
+            )));
+        }
+        Ok(Some(law))
+    }
+}
+
+/// A request that has been read.
+pub(crate) struct Asked<'a> {
+    request: CRingRequest,
+    codes: &'a [u32],
+    ccid: Option<u8>,
+    law: Option<&'a str>,
+    encapsulation: Encapsulation,
+}
+
+impl Asked<'_> {
+    fn connection(&self, remote: DccpAddr) -> Result<RingRequest, Failure> {
+        let request = RingRequest::new(remote, self.request.shape());
+        let mut request = request.encapsulation(self.encapsulation);
+        match self.codes {
             [] => {}
             [code] => request = request.service_code(code.to_be_bytes()),
             more => {
@@ -126,35 +159,52 @@ impl CRingRequest {
                 )));
             }
         }
-        if let Some(ccid) = self.ccid()? {
+        if let Some(ccid) = self.ccid {
             request = request.ccid(ccid);
+        }
+        if let Some(law) = self.law {
+            request = request.law(law);
         }
         Ok(request)
     }
 
     /// The request for a listener at an address.
-    pub(crate) unsafe fn of_listener(
-        request: *const Self,
-        local: DccpAddr,
-    ) -> Result<RingListenRequest, Failure> {
-        // SAFETY: the program passes null or a request.
-        let (request, codes) = unsafe { Self::read(request) }?;
-        let mut listen = RingListenRequest::new(local, request.shape());
-        for code in codes {
-            listen = listen.service_code(code.to_be_bytes());
+    pub(crate) fn listener(&self, local: DccpAddr) -> RingListenRequest {
+        let request = RingListenRequest::new(local, self.request.shape());
+        let mut request = request.encapsulation(self.encapsulation);
+        for code in self.codes {
+            request = request.service_code(code.to_be_bytes());
         }
-        if let Some(ccid) = request.ccid()? {
-            listen = listen.ccid(ccid);
+        if let Some(ccid) = self.ccid {
+            request = request.ccid(ccid);
         }
-        if request.connections != 0 {
-            listen = listen.connections(request.connections);
+        if let Some(law) = self.law {
+            request = request.law(law);
         }
-        Ok(listen)
+        if self.request.connections != 0 {
+            request = request.connections(self.request.connections);
+        }
+        request
     }
 }
 
+/// The longest text of a law in a request.
+const LAW_MAX: usize = 64;
+
 /// The longest wait for a connection by default: that of the crate `dccp-ring-ipc`.
 const OPENING: Duration = Duration::from_secs(190);
+
+/// Where dccpd lends rings, unless its file has another path.
+const DCCPD: &str = "/run/dccpd/socket";
+
+/// The path of a server, or that of dccpd for null.
+pub(crate) unsafe fn server_path<'a>(path: *const c_char) -> Result<&'a str, Failure> {
+    if path.is_null() {
+        return Ok(DCCPD);
+    }
+    // SAFETY: the program passes a text.
+    unsafe { memory::text(path, "path") }
+}
 
 /// The first address of a text, whose names are looked up.
 pub(crate) unsafe fn first_address(address: *const c_char) -> Result<DccpAddr, Failure> {
@@ -170,8 +220,8 @@ pub(crate) fn limit(us: u64) -> Option<Duration> {
 }
 
 /// Asks the server of rings at the Unix socket `path` for a connection to `address`, as dccp_connect() has it, and waits
-/// until it is open. Stores a new handle in `*ring`, or NULL if that fails. Returns 0 or a negative error:
-/// DCCP_ERR_NO_SERVER, DCCP_ERR_NOT_PERMITTED.
+/// until it is open. NULL for `path` stands for that of dccpd, "/run/dccpd/socket". Stores a new handle in `*ring`, or NULL
+/// if that fails. Returns 0 or a negative error: DCCP_ERR_NO_SERVER, DCCP_ERR_NOT_PERMITTED.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dccp_ring_connect(
     path: *const c_char,
@@ -182,18 +232,19 @@ pub unsafe extern "C" fn dccp_ring_connect(
     status(|| {
         let open = || {
             // SAFETY: the program passes null or a text.
-            let path = unsafe { memory::text(path, "path") }?;
+            let path = unsafe { server_path(path) }?;
             // SAFETY: the program passes null or a request.
-            let (request, codes) = unsafe { CRingRequest::read(request) }?;
+            let asked = unsafe { CRingRequest::read(request) }?;
             // SAFETY: the program passes null or a text.
             let remote = unsafe { first_address(address) }?;
-            let asked = request.of_connection(codes, remote)?;
-            let timeout = match request.timeout_us {
+            let timeout = match asked.request.timeout_us {
                 0 => OPENING,
                 us => time(us),
             };
             Ok(RingHandle::new(RingClient::connect_timeout(
-                path, &asked, timeout,
+                path,
+                &asked.connection(remote)?,
+                timeout,
             )?))
         };
         // SAFETY: the program passes room for a pointer.

@@ -7,7 +7,7 @@ use crate::errors::{
 };
 use crate::failure::{Failure, status, value};
 use crate::memory;
-use crate::ring::{CRingRequest, RingHandle, first_address, limit};
+use crate::ring::{CRingRequest, RingHandle, first_address, limit, server_path};
 use crate::socket::descriptor;
 use crate::text;
 use core::ffi::{c_char, c_int, c_void};
@@ -24,7 +24,8 @@ pub struct RingListenerHandle {
 }
 
 /// Asks the server of rings at the Unix socket `path` to listen at `address`, as dccp_listen() has it. Stores a new handle in
-/// `*listener`, or NULL if that fails. Returns 0 or a negative error: DCCP_ERR_NO_SERVER, DCCP_ERR_NOT_PERMITTED.
+/// `*listener`, or NULL if that fails. NULL for `path` stands for that of dccpd. Returns 0 or a negative error:
+/// DCCP_ERR_NO_SERVER, DCCP_ERR_NOT_PERMITTED.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dccp_ring_listen(
     path: *const c_char,
@@ -35,13 +36,13 @@ pub unsafe extern "C" fn dccp_ring_listen(
     status(|| {
         let open = || {
             // SAFETY: the program passes null or a text.
-            let path = unsafe { memory::text(path, "path") }?;
+            let path = unsafe { server_path(path) }?;
             // SAFETY: the program passes null or a text.
             let local = unsafe { first_address(address) }?;
             // SAFETY: the program passes null or a request.
-            let request = unsafe { CRingRequest::of_listener(request, local) }?;
+            let asked = unsafe { CRingRequest::read(request) }?;
             Ok(RingListenerHandle {
-                listener: RingListener::bind(path, &request)?,
+                listener: RingListener::bind(path, &asked.listener(local))?,
                 ready: OnceLock::new(),
             })
         };

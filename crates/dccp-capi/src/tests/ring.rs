@@ -5,7 +5,7 @@ use crate::ring::*;
 use crate::ring_listener::*;
 use crate::ring_memory::*;
 use crate::ring_send::*;
-use dccp::Options;
+use dccp::{Encapsulation, Options};
 use dccp_ring_ipc::{
     RingCaller, RingLimits, RingListenRequest, RingPolicy, RingRequest, RingServer,
 };
@@ -20,6 +20,9 @@ impl RingPolicy for Policy {
     fn allow(&mut self, _: &RingCaller, request: &RingRequest) -> Result<Options, String> {
         if request.service.0.to_be_bytes() == *b"DENY" {
             return Err("the policy says no".into());
+        }
+        if request.law.is_some() || request.encapsulation != Encapsulation::Udp {
+            return Err(format!("{:?} {}", request.law, request.encapsulation));
         }
         Ok(Options::new())
     }
@@ -66,7 +69,8 @@ fn request(slots: u32) -> CRingRequest {
         service_code_count: 0,
         timeout_us: 0,
         connections: 0,
-        reserved: 0,
+        encapsulation: 0,
+        law: null(),
     }
 }
 
@@ -386,9 +390,18 @@ fn refusals_name_their_reason() {
         (status, detail())
     };
     let path = server.path.as_ptr();
+    let (status, detail) = connect(path, &|request| {
+        request.law = c"cubic".as_ptr();
+        request.encapsulation = DCCP_ENCAPSULATION_IP;
+    });
+    assert_eq!(status, DCCP_ERR_NOT_PERMITTED);
+    assert!(detail.contains(r#"Some("cubic") ip"#), "{detail}");
     let (status, detail) = connect(c"/nowhere/rings".as_ptr(), &|_| ());
     assert_eq!(status, DCCP_ERR_NO_SERVER);
     assert!(detail.contains("/nowhere/rings"), "{detail}");
+    // The path of dccpd, which may run on this host.
+    let (status, detail) = connect(null(), &|request| request.timeout_us = 1);
+    assert_ne!(status, DCCP_ERR_INVALID, "{detail}");
     let code = u32::from_be_bytes(*b"DENY");
     let (status, detail) = connect(path, &|request| {
         request.service_codes = &raw const code;
@@ -396,6 +409,7 @@ fn refusals_name_their_reason() {
     });
     assert_eq!(status, DCCP_ERR_NOT_PERMITTED);
     assert!(detail.contains("the policy says no"), "{detail}");
+    let long = CString::new("x".repeat(65)).unwrap();
     let invalid: [(Change<'_>, &str); 5] = [
         (
             &|request| request.slots = 3,
@@ -403,8 +417,8 @@ fn refusals_name_their_reason() {
         ),
         (&|request| request.slots = 0, "request.slots: must be"),
         (&|request| request.ccid = 256, "request.ccid: 256"),
-        (&|request| request.reserved = 1, "request.reserved"),
         (&|request| request.size = 8, "request.size: 8"),
+        (&|request| request.law = long.as_ptr(), "request.law: x"),
     ];
     for (change, expected) in invalid {
         let (status, detail) = connect(path, change);
