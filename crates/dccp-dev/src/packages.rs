@@ -24,7 +24,7 @@ const fn files(name: &'static str) -> Package {
     }
 }
 
-/// Needed by the tests: compilers, capture reader, namespaces, failing system calls, a browser, the guest with the Linux kernel's DCCP.
+/// Needed by the tests: compilers, capture reader, namespaces, failing system calls, a browser, programs that speak DCCP, the guest with the Linux kernel's DCCP.
 pub const FOR_TESTS: &[Package] = &[
     program("gcc", "gcc"),
     program("g++", "g++"),
@@ -49,6 +49,8 @@ pub const FOR_TESTS: &[Package] = &[
     program("iperf3", "iperf3"),
     program("ffmpeg", "ffmpeg"),
     program("systemd", "systemd-socket-activate"),
+    program("socat", "socat"),
+    program("netcat-openbsd", "nc.openbsd"),
 ];
 
 /// Needed to check the packages of dccpmon: a shell without libraries, and namespaces.

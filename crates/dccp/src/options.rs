@@ -4,6 +4,7 @@ use crate::engine::Engine;
 use crate::limits::{CONNECTIONS_PER_SOURCE, MAX_RATE};
 use crate::settings::{Buffers, Target, Waiting};
 use core::net::SocketAddr;
+use core::num::NonZeroU16;
 use core::time::Duration;
 use dccp_io::Encapsulation;
 use dccp_proto::Config;
@@ -29,6 +30,10 @@ pub struct Options {
     pub(crate) services: Vec<ServiceCode>,
     pub(crate) encapsulation: Encapsulation,
     pub(crate) bind: Option<SocketAddr>,
+    /// The DCCP port of a client; `None`: any that is free.
+    pub(crate) client_port: Option<NonZeroU16>,
+    /// A listener may have the UDP port of the system-wide service.
+    is_system_service: bool,
     pub(crate) engine: Option<Engine>,
     pub(crate) buffers: Buffers,
     pub(crate) waiting: Waiting,
@@ -52,6 +57,8 @@ impl Default for Options {
             services: Vec::new(),
             encapsulation: Encapsulation::Udp,
             bind: None,
+            client_port: None,
+            is_system_service: false,
             engine: None,
             buffers: Buffers::default(),
             waiting: Waiting::default(),
@@ -117,6 +124,25 @@ impl Options {
     pub(crate) const fn permit_unused_law(mut self) -> Self {
         self.is_law_chosen = false;
         self
+    }
+
+    /// Lets clients use this DCCP port.
+    #[cfg(feature = "unstable")]
+    pub(crate) const fn client_port(mut self, port: NonZeroU16) -> Self {
+        self.client_port = Some(port);
+        self
+    }
+
+    /// Lets listeners use the UDP port of the system-wide service.
+    #[cfg(feature = "unstable")]
+    pub(crate) const fn permit_system_port(mut self) -> Self {
+        self.is_system_service = true;
+        self
+    }
+
+    /// Whether listeners may use the UDP port of the system-wide service.
+    pub(crate) const fn is_system_service(&self) -> bool {
+        self.is_system_service
     }
 
     /// The Service Code (RFC 5595): what a client asks for, or one more that a listener serves.
