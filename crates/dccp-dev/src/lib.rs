@@ -7,6 +7,7 @@ pub mod instructions;
 pub mod libdccp;
 pub mod openmetrics;
 pub mod packages;
+pub mod preload;
 pub mod python;
 pub mod rerun;
 pub mod shell;

@@ -24,7 +24,7 @@ const fn files(name: &'static str) -> Package {
     }
 }
 
-/// Needed by the tests: compilers, capture reader, namespaces, failing system calls, a browser, an agent of SNMP, Prometheus, the guest with the Linux kernel's DCCP.
+/// Needed by the tests: compilers, capture reader, namespaces, failing system calls, a browser, an agent of SNMP, Prometheus, programs that speak DCCP, the guest with the Linux kernel's DCCP.
 pub const FOR_TESTS: &[Package] = &[
     program("gcc", "gcc"),
     program("g++", "g++"),
@@ -53,6 +53,8 @@ pub const FOR_TESTS: &[Package] = &[
     program("snmp", "snmpbulkwalk"),
     program("smitools", "smilint"),
     program("prometheus", "promtool"),
+    program("socat", "socat"),
+    program("netcat-openbsd", "nc.openbsd"),
 ];
 
 /// Needed to check the packages of dccpmon: a shell without libraries, and namespaces.

@@ -35,6 +35,8 @@ mod icmp;
 pub mod local;
 #[cfg(target_os = "linux")]
 pub mod netlink;
+#[cfg(target_os = "linux")]
+mod packets;
 pub mod poll;
 #[cfg(target_os = "linux")]
 mod raw;
@@ -56,6 +58,8 @@ pub use fork::ProcessGeneration;
 #[cfg(target_os = "linux")]
 pub use host::{Host, HostPort};
 pub use host_losses::HostLosses;
+#[cfg(target_os = "linux")]
+pub use packets::Packets;
 pub use poll::{Poller, Ready, Token, Waker};
 #[cfg(target_os = "linux")]
 pub use raw::Raw;

@@ -9,6 +9,7 @@ use crate::request::Request;
 use crate::shared::Shared;
 use crate::stats::EngineStats;
 use core::net::SocketAddr;
+use core::num::NonZeroU16;
 use dccp_io::{Encapsulation, Waker};
 use dccp_proto::Config;
 use dccp_proto::wire::ServiceCode;
@@ -52,6 +53,8 @@ pub(crate) struct Connect {
     pub(crate) gso: bool,
     pub(crate) local: Option<SocketAddr>,
     pub(crate) remote: DccpAddr,
+    /// `None`: any that is free.
+    pub(crate) dccp_port: Option<NonZeroU16>,
     pub(crate) config: Config,
     /// Replaces the configuration's MTU; `None`: the route's.
     pub(crate) mtu: Option<usize>,

@@ -184,9 +184,23 @@ pub mod unstable {
         options.permit_unused_law()
     }
 
-    /// Lets a listener have the UDP port of the system-wide service (6773-3.8-1), because this program is that service.
-    pub fn system_service(options: crate::Options) -> crate::Options {
-        options.system_service()
+    /// Lets clients use this DCCP port instead of one that is free.
+    pub fn from_dccp_port(options: crate::Options, port: core::num::NonZeroU16) -> crate::Options {
+        options.client_port(port)
+    }
+
+    /// Lets listeners use UDP port 6511, because this process serves the programs of a host (6773-3.8-1).
+    pub fn permit_system_port(options: crate::Options) -> crate::Options {
+        options.permit_system_port()
+    }
+
+    /// Waits until the handshake has ended, for at most `at_most`; `None`: it still goes on. Returns the reason if there is
+    /// no connection.
+    pub fn wait_opened(
+        socket: &crate::Socket,
+        at_most: core::time::Duration,
+    ) -> Option<Result<(), crate::CloseReason>> {
+        socket.wait_opened(at_most)
     }
 
     /// Adds an event to those that wait for the application.

@@ -99,8 +99,8 @@ impl Listener {
         }
         // 6773-3.8-1: a program with the stack inside leaves this port to a system-wide service.
         let is_reserved = locals.iter().any(|a| a.udp_port == RESERVED_UDP_PORT);
-        let is_wrong = is_reserved && !options.is_system_service;
-        if options.encapsulation == Encapsulation::Udp && is_wrong {
+        let is_refused = is_reserved && !options.is_system_service();
+        if options.encapsulation == Encapsulation::Udp && is_refused {
             return Err(BindError::ReservedUdpPort);
         }
         let engine = options.engine_or_shared()?;

@@ -4,6 +4,7 @@ use crate::engine::Engine;
 use crate::limits::{CONNECTIONS_PER_SOURCE, MAX_RATE};
 use crate::settings::{Buffers, Target, Waiting};
 use core::net::SocketAddr;
+use core::num::NonZeroU16;
 use core::time::Duration;
 use dccp_io::Encapsulation;
 use dccp_proto::Config;
@@ -26,12 +27,14 @@ use std::io;
 pub struct Options {
     pub(crate) config: Config,
     is_law_chosen: bool,
-    /// The program is the system-wide service, whose UDP port others leave alone (6773-3.8-1).
-    pub(crate) is_system_service: bool,
     pub(crate) mtu: Option<usize>,
     pub(crate) services: Vec<ServiceCode>,
     pub(crate) encapsulation: Encapsulation,
     pub(crate) bind: Option<SocketAddr>,
+    /// The DCCP port of a client; `None`: any that is free.
+    pub(crate) client_port: Option<NonZeroU16>,
+    /// A listener may have the UDP port of the system-wide service.
+    is_system_service: bool,
     pub(crate) engine: Option<Engine>,
     pub(crate) buffers: Buffers,
     pub(crate) waiting: Waiting,
@@ -51,11 +54,12 @@ impl Default for Options {
                 ..Config::default()
             },
             is_law_chosen: false,
-            is_system_service: false,
             mtu: None,
             services: Vec::new(),
             encapsulation: Encapsulation::Udp,
             bind: None,
+            client_port: None,
+            is_system_service: false,
             engine: None,
             buffers: Buffers::default(),
             waiting: Waiting::default(),
@@ -123,11 +127,23 @@ impl Options {
         self
     }
 
-    /// The program is the system-wide service (6773-3.8-1).
+    /// Lets clients use this DCCP port.
     #[cfg(feature = "unstable")]
-    pub(crate) const fn system_service(mut self) -> Self {
+    pub(crate) const fn client_port(mut self, port: NonZeroU16) -> Self {
+        self.client_port = Some(port);
+        self
+    }
+
+    /// Lets listeners use the UDP port of the system-wide service.
+    #[cfg(feature = "unstable")]
+    pub(crate) const fn permit_system_port(mut self) -> Self {
         self.is_system_service = true;
         self
+    }
+
+    /// Whether listeners may use the UDP port of the system-wide service.
+    pub(crate) const fn is_system_service(&self) -> bool {
+        self.is_system_service
     }
 
     /// The Service Code (RFC 5595): what a client asks for, or one more that a listener serves.

@@ -196,7 +196,7 @@ impl Port {
 
 /// Commands.
 impl Port {
-    /// Opens a connection over `path`. It gets a DCCP port that is free, chosen at random.
+    /// Opens a connection over `path`, from the requested DCCP port or one that is free, chosen at random.
     pub(crate) fn connect(
         &mut self,
         carrier: &Carrier,
@@ -204,10 +204,15 @@ impl Port {
         connect: &Connect,
         config: &Arc<Config>,
     ) -> Result<Opened, ConnectError> {
-        for _ in 0..PORT_ATTEMPTS {
+        let attempts = connect.dccp_port.map_or(PORT_ATTEMPTS, |_| 1);
+        for _ in 0..attempts {
+            let local_port = match connect.dccp_port {
+                Some(port) => port.get(),
+                None => random_dccp_port()?,
+            };
             let flow = Flow {
                 path,
-                local_port: random_dccp_port()?,
+                local_port,
                 remote_port: connect.remote.dccp_port,
             };
             let Some(claim) = claim(carrier, flow.local_port)? else {

@@ -101,6 +101,17 @@ impl Socket {
         }
     }
 
+    /// Waits until the handshake has ended, for at most `at_most`; `None`: it still goes on.
+    #[cfg(feature = "unstable")]
+    pub(crate) fn wait_opened(&self, at_most: Duration) -> Option<Result<(), CloseReason>> {
+        let patience = Patience::For(at_most);
+        match self.shared.wait(Side::Send, patience, |s| s.opened()) {
+            Ok(opened) => Some(opened),
+            Err(Waited::EngineGone) => Some(Err(CloseReason::TimedOut)),
+            Err(_) => None,
+        }
+    }
+
     /// Begins the handshake.
     pub(crate) fn open(remote: DccpAddr, options: &Options) -> Result<Self, ConnectError> {
         let config = options.checked_config(1)?;
@@ -113,6 +124,7 @@ impl Socket {
                 gso: options.gso,
                 local: options.bind,
                 remote,
+                dccp_port: options.client_port,
                 config,
                 mtu: options.mtu,
                 shared: shared.clone(),

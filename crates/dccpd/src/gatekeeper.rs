@@ -2,7 +2,7 @@
 
 use crate::policy::{Logged, Policy, Rule, Target};
 use crate::users::name_of;
-use dccp::unstable::{permit_unused_law, system_service};
+use dccp::unstable::{permit_system_port, permit_unused_law};
 use dccp::{DccpAddr, Encapsulation, Engine, LawConfig, Options, RateCap, clock};
 use dccp_cli::law;
 use dccp_cli::log::Log;
@@ -224,7 +224,7 @@ fn check(rule: &Rule, wish: &Wish<'_>) -> Result<Options, String> {
             "a ring of {bytes} bytes: the host's policy allows {most}"
         ));
     }
-    let options = system_service(Options::new())
+    let options = permit_system_port(Options::new())
         .send_ccids(&rule.ccids)
         .recv_ccids(&rule.ccids)
         .safe_udp(dccp::safeudp::SafeUdpConfig {

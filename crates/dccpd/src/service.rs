@@ -140,7 +140,7 @@ fn own_port(engine: &Engine, udp_port: u16) -> Result<Listener, Failure> {
         .engine(engine)
         .service_code(code.to_be_bytes())
         .backlog(1);
-    let options = dccp::unstable::system_service(options);
+    let options = dccp::unstable::permit_system_port(options);
     let v4 = DccpAddr::new(Ipv4Addr::UNSPECIFIED.into(), udp_port, 0);
     let v6 = DccpAddr::new(Ipv6Addr::UNSPECIFIED.into(), udp_port, 0);
     let both = Listener::bind(&[v6, v4][..], &options);

@@ -1,0 +1,264 @@
+//! The program as a child of this process: its environment, its signals, its end.
+
+use crate::cli::Plan;
+use crate::host::Running;
+use crate::{failure, program};
+use core::time::Duration;
+use dccp_cli::Failure;
+use dccprun_message::VARIABLE;
+use nix::errno::Errno;
+use nix::sys::signal::{SigSet, Signal, kill, raise};
+use nix::sys::signalfd::{SfdFlags, SignalFd, siginfo};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The first word of a child that becomes the program.
+pub(crate) const START: &str = "--start-program";
+const LIBRARY: &str = "libdccp_preload.so";
+/// The dynamic loader's variable.
+const PRELOAD: &str = "LD_PRELOAD";
+/// Signals that go on to the program.
+const FORWARDED: [Signal; 7] = [
+    Signal::SIGINT,
+    Signal::SIGTERM,
+    Signal::SIGHUP,
+    Signal::SIGQUIT,
+    Signal::SIGUSR1,
+    Signal::SIGUSR2,
+    Signal::SIGCONT,
+];
+/// A signal of a terminal has this code: the kernel sends it to the whole group, the program included.
+const SI_KERNEL: i32 = 0x80;
+/// Between two looks whether sockets are left, once the program has ended.
+const LOOK: Duration = Duration::from_millis(20);
+/// Looks without any socket, after which descendants are no longer waited for: they may be servers that go to the background.
+const QUIET_LOOKS: u32 = 50;
+
+/// Runs the program. Returns its exit code.
+///
+/// # Errors
+/// When it cannot be run.
+pub(crate) fn run(plan: &Plan) -> Result<u8, Failure> {
+    let path = program::check(&plan.program)?;
+    let library = library(plan.library.as_deref())?;
+    let signals = Signals::block()?;
+    // Orphans become children of this process, which waits for their sockets and trusts them.
+    let adopted = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    adopted.map_err(|e| {
+        failure(
+            format!("orphans cannot be adopted: {e}"),
+            "use Linux 3.4 or later",
+        )
+    })?;
+    let host = Running::start(plan.defaults.clone())?;
+    // The child begins as this program, which unblocks the signals: the standard library keeps them blocked.
+    let mut command = Command::new("/proc/self/exe");
+    command
+        .args([OsStr::new(START), path.as_os_str(), &plan.program])
+        .args(&plan.args)
+        .env(VARIABLE, host.variable())
+        .env(PRELOAD, preload(&library));
+    let child = command.spawn().map_err(|e| Failure {
+        code: 126,
+        ..failure(
+            format!("the program's process cannot be created: {e}"),
+            "raise this system's limits of processes (ulimit -u)",
+        )
+    })?;
+    let pid = i32::try_from(child.id()).map(Pid::from_raw);
+    let pid = pid.map_err(|_| failure("the program has no number", "try again"))?;
+    let code = wait(&signals, &host, pid);
+    host.finish();
+    Ok(code)
+}
+
+/// Becomes the program: the second step of the child. `words` are its path, its name and its arguments.
+///
+/// # Errors
+/// When the program cannot be executed.
+pub(crate) fn start(words: &[OsString]) -> Result<u8, Failure> {
+    let [path, name, args @ ..] = words else {
+        return Err(Failure::usage(
+            format!("{START} is for dccprun itself"),
+            "leave it out",
+        ));
+    };
+    let unblocked = Signals::set().thread_unblock();
+    let error = match unblocked {
+        Ok(()) => Command::new(path).arg0(name).args(args).exec(),
+        Err(error) => error.into(),
+    };
+    Err(Failure {
+        code: 126,
+        ..failure(
+            format!("{}: it does not start: {error}", path.display()),
+            "check the file, and its interpreter if it is a script",
+        )
+    })
+}
+
+/// The value for the dynamic loader: the library, and those that were asked for before.
+fn preload(library: &Path) -> OsString {
+    let mut value = library.as_os_str().as_bytes().to_vec();
+    if let Some(others) = std::env::var_os(PRELOAD).filter(|others| !others.is_empty()) {
+        value.push(b':');
+        value.extend_from_slice(others.as_bytes());
+    }
+    OsString::from_vec(value)
+}
+
+/// Finds the library: the given one, or that beside this program or in the folders of packages.
+fn library(given: Option<&Path>) -> Result<PathBuf, Failure> {
+    let own = std::env::current_exe().unwrap_or_default();
+    let folder = own.parent().unwrap_or(Path::new("/"));
+    let places = match given {
+        Some(path) => vec![path.to_owned()],
+        None => vec![
+            folder.join(LIBRARY),
+            folder.join("../lib").join(LIBRARY),
+            folder.join("../lib/dccprun").join(LIBRARY),
+        ],
+    };
+    let found = places.iter().find_map(|place| place.canonicalize().ok());
+    let Some(found) = found else {
+        let shown = places.first().map(|place| place.display().to_string());
+        return Err(failure(
+            format!("{}: there is no such library", shown.unwrap_or_default()),
+            "build it (cargo build -p dccp-preload), or name it with --library",
+        ));
+    };
+    let is_separator = |byte: &u8| matches!(byte, b' ' | b':');
+    if found.as_os_str().as_bytes().iter().any(is_separator) {
+        return Err(failure(
+            format!(
+                "{}: the dynamic loader cannot take a path with spaces or colons",
+                found.display()
+            ),
+            "copy the library elsewhere, and name it with --library",
+        ));
+    }
+    Ok(found)
+}
+
+/// The signals of this process, which arrive at a descriptor.
+struct Signals(SignalFd);
+
+impl Signals {
+    /// Blocks them in this thread, and in those and the processes that it starts.
+    fn block() -> Result<Self, Failure> {
+        let set = Self::set();
+        let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+        let opened = set
+            .thread_block()
+            .and_then(|()| SignalFd::with_flags(&set, flags));
+        opened.map(Self).map_err(|e| {
+            failure(
+                format!("signals cannot be received: {e}"),
+                "raise this system's limits of open files",
+            )
+        })
+    }
+
+    fn set() -> SigSet {
+        let others = [Signal::SIGTSTP, Signal::SIGCHLD];
+        FORWARDED.into_iter().chain(others).collect()
+    }
+
+    /// Waits for signals, at most for `at_most`, and returns the next one.
+    fn next(&self, at_most: Option<Duration>) -> Option<siginfo> {
+        let timeout = at_most.and_then(|time| Timespec::try_from(time).ok());
+        // A failure is an empty turn.
+        let _ = poll(&mut [PollFd::new(&self.0, PollFlags::IN)], timeout.as_ref());
+        self.0.read_signal().ok().flatten()
+    }
+}
+
+/// The children of this process.
+struct Children {
+    program: Pid,
+    /// The exit code, once the program has ended.
+    code: Option<u8>,
+    /// No child is left.
+    is_none: bool,
+}
+
+impl Children {
+    /// Takes note of those that have ended.
+    fn reap(&mut self) {
+        loop {
+            match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+                Ok(WaitStatus::Exited(pid, code)) if pid == self.program => {
+                    self.code = Some(u8::try_from(code & 0xff).unwrap_or(u8::MAX));
+                }
+                Ok(WaitStatus::Signaled(pid, signal, _)) if pid == self.program => {
+                    self.code = Some(u8::try_from(128 + signal as i32).unwrap_or(u8::MAX));
+                }
+                Ok(WaitStatus::StillAlive) | Err(Errno::EINTR) => return,
+                Err(_) => {
+                    self.is_none = true;
+                    return;
+                }
+                Ok(_) => {}
+            }
+        }
+    }
+}
+
+/// Passes signals on until the program has ended, and its sockets too. Returns the exit code.
+fn wait(signals: &Signals, host: &Running, program: Pid) -> u8 {
+    let mut children = Children {
+        program,
+        code: None,
+        is_none: false,
+    };
+    let mut quiet = 0;
+    loop {
+        children.reap();
+        if let Some(code) = children.code {
+            quiet = if host.is_idle() { quiet + 1 } else { 0 };
+            if quiet > 0 && (children.is_none || quiet > QUIET_LOOKS) {
+                return code;
+            }
+        }
+        let patience = children.code.map(|_| LOOK);
+        let Some(signal) = signals.next(patience) else {
+            continue;
+        };
+        let code = children.code;
+        if let Some(code) = pass_on(&signal, program, code) {
+            return code;
+        }
+    }
+}
+
+/// Handles a signal. Returns the exit code if it ends this process: the program has ended, and its descendants still have
+/// sockets.
+fn pass_on(info: &siginfo, program: Pid, code: Option<u8>) -> Option<u8> {
+    let signal = Signal::try_from(i32::try_from(info.ssi_signo).ok()?).ok()?;
+    let is_of_terminal = info.ssi_code == SI_KERNEL;
+    let ends = matches!(
+        signal,
+        Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP | Signal::SIGQUIT
+    );
+    match signal {
+        Signal::SIGCHLD => {}
+        _ if code.is_some() => return code.filter(|_| ends),
+        _ => {
+            if !is_of_terminal {
+                // It may have ended just now.
+                let _ = kill(program, signal);
+            }
+            if signal == Signal::SIGTSTP {
+                // The shell waits for this process to stop. Connections rest until it continues.
+                let _ = raise(Signal::SIGSTOP);
+            }
+        }
+    }
+    None
+}

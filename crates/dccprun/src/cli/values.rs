@@ -1,0 +1,68 @@
+//! The values of options, and the errors of those that are wrong.
+
+use super::Parsed;
+use core::time::Duration;
+use dccp::ServiceCode;
+use dccp::proto::cc::registry::Ccids;
+use dccp_cli::args::BadValue;
+use dccp_cli::law::{self, NamedLaw};
+use dccp_cli::quantity;
+
+pub(super) fn port(text: &str) -> Parsed<u16> {
+    let port = text.parse().ok().filter(|port| *port != 0);
+    port.ok_or_else(|| BadValue::new("must be from 1 to 65535", "write for example 7000"))
+}
+
+pub(super) fn span(text: &str) -> Parsed<Duration> {
+    let value = quantity::time(text)?;
+    let range = Duration::from_millis(100)..=Duration::from_hours(1);
+    if range.contains(&value) {
+        Ok(value)
+    } else {
+        Err(BadValue::new(
+            "must be 100 ms to 1 h",
+            "write for example 30s",
+        ))
+    }
+}
+
+/// A Service Code as RFC 4340 §8.1.2 writes it, or as a number.
+pub(super) fn service(text: &str) -> Parsed<ServiceCode> {
+    let code = match text.strip_prefix("SC:") {
+        Some(name) => name.as_bytes().try_into().ok().map(u32::from_be_bytes),
+        None => match text.strip_prefix("0x") {
+            Some(digits) => u32::from_str_radix(digits, 16).ok(),
+            None => text.parse().ok(),
+        },
+    };
+    // 4340-8.1.2: this code stands for none.
+    code.filter(|code| *code != u32::MAX)
+        .map(ServiceCode)
+        .ok_or_else(|| {
+            BadValue::new(
+                "must be a number below 4294967295, or SC: and four characters",
+                "write for example 42, 0x2a or SC:VIDE",
+            )
+        })
+}
+
+pub(super) fn ccid(text: &str) -> Parsed<u8> {
+    let ccids = Ccids::default();
+    let number = match text {
+        "safeudp" => Some(dccp::safeudp::NUMBER),
+        _ => text.parse().ok(),
+    };
+    let known = number.filter(|&ccid| ccids.find(ccid).is_some());
+    known.ok_or_else(|| {
+        let list: Vec<String> = ccids
+            .iter()
+            .map(|c| format!("{} ({})", c.number(), c.name()))
+            .collect();
+        let next = format!("choose one of {}", list.join(", "));
+        BadValue::new("there is no such congestion control", next)
+    })
+}
+
+pub(super) fn law(text: &str) -> Parsed<NamedLaw> {
+    law::parse(text).map_err(|e| BadValue::new(e.problem, e.next))
+}

@@ -1,0 +1,392 @@
+//! The requests, one function each.
+
+use super::info::value_of_connection;
+use super::take_data;
+use crate::host::connection::{Caller, Carried};
+use crate::host::link::Link;
+use crate::host::settings::Stage;
+use crate::host::table::{Connection, Phase, Record, unspecified};
+use crate::host::{Host, errors, listening};
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use core::num::NonZeroU16;
+use core::time::Duration;
+use dccp::unstable::io::local;
+use dccp::{BindError, DccpAddr, Encapsulation, Listener, OpenError, Options, unstable};
+use dccprun_message::option as opt;
+use dccprun_message::{Answer, MPS_UNCONNECTED, Op, Request, SocketKey, address, read_address};
+use std::net::UdpSocket;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::Arc;
+
+/// Descendants of this process, at most, between it and a process that it trusts.
+const GENERATIONS_MAX: usize = 64;
+/// Ports that are tried where any free one is wanted.
+const PORT_ATTEMPTS: usize = 64;
+/// How long a closed listener may take to give its port up.
+const PORT_WAIT: Duration = Duration::from_millis(300);
+
+impl Host {
+    /// Whether the process at the other end may use this host: it is of the same user, or a descendant, which may have
+    /// changed its user.
+    pub(super) fn trusts(&self, socket: &OwnedFd) -> bool {
+        let Ok(peer) = local::peer(socket.as_fd()) else {
+            return false;
+        };
+        peer.uid == self.key.uid || is_descendant(peer.pid)
+    }
+
+    /// Does what a request asks for. Returns the channel with the answer; `None`: a thread answers.
+    pub(super) fn perform(
+        self: &Arc<Self>,
+        request: &Request<'_>,
+        channel: OwnedFd,
+    ) -> Option<(OwnedFd, Result<Answer, i32>)> {
+        let key = request.key;
+        let result = match request.op {
+            Op::Set => self.set(request),
+            Op::Get => self.get(request),
+            Op::Bind => self.bind(request),
+            Op::Listen => self.listen(key, request.argument),
+            Op::LocalName => Ok(self.local_name(key)),
+            Op::PeerName => self.peer_name(key),
+            Op::TakeError => Ok(self.take_error(key)),
+            Op::Connect => match self.begin(request) {
+                Ok(Some(carried)) => return self.start(carried, request, Some(channel)),
+                Ok(None) => Ok(Answer::DONE),
+                Err(error) => Err(error),
+            },
+            Op::ConnectLater => match self.begin(request) {
+                Ok(Some(carried)) => {
+                    self.start(carried, request, None);
+                    Err(libc::EINPROGRESS)
+                }
+                Ok(None) => Ok(Answer::DONE),
+                Err(error) => Err(error),
+            },
+        };
+        Some((channel, result))
+    }
+
+    fn set(&self, request: &Request<'_>) -> Result<Answer, i32> {
+        let mut table = self.table();
+        let record = table.entry(request.key)?;
+        let stage = stage(record);
+        record.settings.set(request.argument, request.body, stage)?;
+        Ok(Answer::DONE)
+    }
+
+    fn get(&self, request: &Request<'_>) -> Result<Answer, i32> {
+        let name = request.argument;
+        let room = request
+            .body
+            .first_chunk()
+            .map_or(4, |room| i32::from_ne_bytes(*room));
+        let room = usize::try_from(room).map_err(|_| libc::EINVAL)?;
+        if room < 4 {
+            return Err(libc::EINVAL);
+        }
+        let mut table = self.table();
+        let record = table.get(request.key);
+        let settings = record
+            .as_ref()
+            .map(|r| r.settings.clone())
+            .unwrap_or_default();
+        if let Some(value) = settings.get(name, room)? {
+            return Ok(Answer::body(&value));
+        }
+        let link = record.and_then(|r| Some(r.connection()?.link.clone()));
+        drop(table);
+        let value = match name {
+            opt::GET_CUR_MPS => {
+                let mps = link.and_then(|link| link.mps());
+                mps.unwrap_or(MPS_UNCONNECTED).to_ne_bytes().to_vec()
+            }
+            // Without a connection, the kernel has no CCIDs.
+            _ => value_of_connection(link.as_deref().ok_or(libc::ENOPROTOOPT)?, name, room)?,
+        };
+        Ok(Answer::body(&value))
+    }
+
+    fn bind(&self, request: &Request<'_>) -> Result<Answer, i32> {
+        let local = read_address(request.key.family, request.body).ok_or(libc::EINVAL)?;
+        // Reports an address that is not this host's.
+        UdpSocket::bind(with_port(local, 0)).map_err(|e| errors::of_io(&e))?;
+        let local = self.free_address(local)?;
+        let mut table = self.table();
+        let record = table.entry(request.key)?;
+        if record.local.is_some() || !matches!(record.phase, Phase::Idle) {
+            return Err(libc::EINVAL);
+        }
+        record.local = Some(local);
+        Ok(Answer::DONE)
+    }
+
+    /// The address, with a port that is free if it has none.
+    fn free_address(&self, local: SocketAddr) -> Result<SocketAddr, i32> {
+        if local.port() != 0 {
+            self.check_free(local)?;
+            return Ok(local);
+        }
+        for _ in 0..PORT_ATTEMPTS {
+            let mut bytes = [0; 2];
+            getrandom::fill(&mut bytes).map_err(|_| libc::EAGAIN)?;
+            // RFC 4340 §19.9: the dynamic range.
+            let local = with_port(local, 0xC000 | u16::from_le_bytes(bytes));
+            if self.check_free(local).is_ok() {
+                return Ok(local);
+            }
+        }
+        Err(libc::EADDRINUSE)
+    }
+
+    /// Checks that no socket of the program has the address. Those that the program has closed are forgotten.
+    fn check_free(&self, local: SocketAddr) -> Result<(), i32> {
+        let holders = self.table().holders(local);
+        let (alive, closed): (Vec<_>, Vec<_>) =
+            holders.into_iter().partition(|key| self.is_alive(*key));
+        for key in closed {
+            let mut table = self.table();
+            // A connection's thread, or a listener's, removes it.
+            if table
+                .get(key)
+                .is_some_and(|r| matches!(r.phase, Phase::Idle | Phase::Ended { .. }))
+            {
+                table.remove(key);
+            }
+        }
+        if alive.is_empty() {
+            Ok(())
+        } else {
+            Err(libc::EADDRINUSE)
+        }
+    }
+
+    fn listen(self: &Arc<Self>, key: SocketKey, backlog: i32) -> Result<Answer, i32> {
+        let (settings, local) = {
+            let mut table = self.table();
+            let record = table.entry(key)?;
+            match record.phase {
+                Phase::Idle => (record.settings.clone(), record.local),
+                // The Unix socket's backlog changes.
+                Phase::Listening => return Ok(Answer::DONE),
+                _ => return Err(libc::EINVAL),
+            }
+        };
+        let local = match local {
+            Some(local) => local,
+            None => self.free_address(unspecified(key.family))?,
+        };
+        let options = settings
+            .options(&self.defaults, &self.engine)
+            .backlog(usize::try_from(backlog).unwrap_or(1).clamp(1, 4096));
+        let options = unstable::permit_system_port(options);
+        let listener = self.open_listener(local, settings.is_v6_only, &options)?;
+        {
+            let mut table = self.table();
+            let record = table.entry(key)?;
+            record.local = Some(local);
+            record.phase = Phase::Listening;
+        }
+        let serve = move |host: &Arc<Self>| listening::serve(host, key, &listener);
+        self.spawn("dccprun-listen", serve).map_err(|_| {
+            self.table().remove(key);
+            libc::ENOBUFS
+        })?;
+        Ok(Answer::DONE)
+    }
+
+    /// Opens a listener. A port that an earlier listener gives up just now is waited for.
+    fn open_listener(
+        &self,
+        local: SocketAddr,
+        is_v6_only: bool,
+        options: &Options,
+    ) -> Result<Listener, i32> {
+        let udp_port = match self.defaults.encapsulation {
+            Encapsulation::Ip => 0,
+            Encapsulation::Udp => self.defaults.udp_port,
+        };
+        let mut ips = vec![local.ip()];
+        if local.ip().is_unspecified() && local.is_ipv6() && !is_v6_only {
+            ips.push(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        }
+        let at = |ip: &IpAddr| {
+            let mut place = local;
+            place.set_ip(ip.to_canonical());
+            DccpAddr::from((with_port(place, udp_port), local.port()))
+        };
+        let places: Vec<DccpAddr> = ips.iter().map(at).collect();
+        let until = dccp::clock::now() + PORT_WAIT;
+        loop {
+            match Listener::bind(&places, options) {
+                Ok(listener) => return Ok(listener),
+                Err(BindError::InUse { .. }) if dccp::clock::now() < until => {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                Err(error) => {
+                    explain(&error, udp_port);
+                    return Err(errors::of_bind(&error));
+                }
+            }
+        }
+    }
+
+    /// Starts the thread of a connection. It answers at the end of the handshake, if the program waits.
+    fn start(
+        self: &Arc<Self>,
+        carried: Carried,
+        request: &Request<'_>,
+        channel: Option<OwnedFd>,
+    ) -> Option<(OwnedFd, Result<Answer, i32>)> {
+        let key = carried.key;
+        let caller = Caller {
+            plugs: u32::try_from(request.argument).unwrap_or(0),
+            channel,
+        };
+        let run = move |host: &Arc<Self>| carried.connect(host, caller);
+        if self.spawn("dccprun-out", run).is_err() {
+            // The program's socket and its channel are closed.
+            self.table().end(key, libc::ENOBUFS);
+        }
+        None
+    }
+
+    /// The connection whose handshake begins; `None`: it is open already.
+    fn begin(&self, request: &Request<'_>) -> Result<Option<Carried>, i32> {
+        let key = request.key;
+        let remote = read_address(key.family, request.body).ok_or(libc::EINVAL)?;
+        // The program's end connects before the request.
+        take_data(self);
+        let data = self.table().take_arrived(key);
+        let (settings, local) = {
+            let mut table = self.table();
+            let record = table.entry(key)?;
+            match &mut record.phase {
+                Phase::Idle => (record.settings.clone(), record.local),
+                Phase::Connecting(_) => return Err(libc::EALREADY),
+                Phase::Open { is_told, .. } if !*is_told => {
+                    *is_told = true;
+                    return Ok(None);
+                }
+                Phase::Ended { .. } if record.error != 0 => return Err(record.take_error()),
+                _ => return Err(libc::EISCONN),
+            }
+        };
+        let data = data.ok_or(libc::ENOTCONN)?;
+        let mut options = settings.options(&self.defaults, &self.engine);
+        if let Some(local) = local {
+            if !local.ip().is_unspecified() {
+                options = options.bind(with_port(canonical(local), 0));
+            }
+            if let Some(port) = NonZeroU16::new(local.port()) {
+                options = unstable::from_dccp_port(options, port);
+            }
+        }
+        let place = with_port(canonical(remote), self.defaults.remote_udp_port);
+        let link = Link::connect(DccpAddr::from((place, remote.port())), &options);
+        let link = Arc::new(link.inspect_err(|_| self.table().end(key, 0))?);
+        let mut table = self.table();
+        let record = table.entry(key)?;
+        record.local = Some(link.local(key.family));
+        record.phase = Phase::Connecting(Connection {
+            link: link.clone(),
+            peer: remote,
+            is_accepted: false,
+        });
+        Ok(Some(Carried {
+            key,
+            link,
+            data: Arc::new(data),
+        }))
+    }
+
+    fn local_name(&self, key: SocketKey) -> Answer {
+        let mut table = self.table();
+        let local = table.get(key).map(|record| record.local());
+        Answer::body(&address(local.unwrap_or_else(|| unspecified(key.family))))
+    }
+
+    fn peer_name(&self, key: SocketKey) -> Result<Answer, i32> {
+        let mut table = self.table();
+        let record = table.get(key).ok_or(libc::ENOTCONN)?;
+        let (peer, link) = match &record.phase {
+            Phase::Open { connection, .. } => (connection.peer, Some(&connection.link)),
+            // One that was accepted has had a peer, which accept returns.
+            Phase::Ended { peer: Some(peer) } => (*peer, None),
+            _ => return Err(libc::ENOTCONN),
+        };
+        let mps = link.and_then(|link| link.mps()).unwrap_or(MPS_UNCONNECTED);
+        let body = [&address(peer)[..], &mps.to_ne_bytes()].concat();
+        Ok(Answer::body(&body))
+    }
+
+    fn take_error(&self, key: SocketKey) -> Answer {
+        let mut table = self.table();
+        let Some(record) = table.get(key) else {
+            return Answer::body(&0_i32.to_ne_bytes());
+        };
+        if let Phase::Open { is_told, .. } = &mut record.phase {
+            *is_told = true;
+        }
+        Answer::body(&record.take_error().to_ne_bytes())
+    }
+}
+
+fn stage(record: &Record) -> Stage {
+    match &record.phase {
+        Phase::Idle => Stage::Closed,
+        Phase::Open { connection, .. } if connection.is_accepted => Stage::Server,
+        _ => Stage::Used,
+    }
+}
+
+fn with_port(mut place: SocketAddr, port: u16) -> SocketAddr {
+    place.set_port(port);
+    place
+}
+
+/// An IPv4 address in IPv6 form becomes IPv4.
+fn canonical(mut place: SocketAddr) -> SocketAddr {
+    if place.ip().to_canonical() != place.ip() {
+        place.set_ip(place.ip().to_canonical());
+    }
+    place
+}
+
+/// Whether a process descends from this one. `dccprun` adopts its orphans, so that the chain of parents is whole.
+fn is_descendant(mut pid: u32) -> bool {
+    for _ in 0..GENERATIONS_MAX {
+        if pid == std::process::id() {
+            return true;
+        }
+        let Some(parent) = parent_of(pid) else {
+            return false;
+        };
+        pid = parent;
+    }
+    false
+}
+
+/// The parent of a process; `None`: it has none, or has ended.
+fn parent_of(pid: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The parent's number stands behind the name, which may contain parentheses, and the state.
+    let (_, rest) = stat.rsplit_once(") ")?;
+    let parent = rest.split(' ').nth(1)?.parse().ok()?;
+    (parent != 0).then_some(parent)
+}
+
+/// Says why a listener could not begin, because the program sees an error number only.
+fn explain(error: &BindError, udp_port: u16) {
+    let next = match error {
+        BindError::Open(OpenError::InUse(_)) => {
+            "end the program that has it, or choose another one with --udp-port (peers then need --remote-udp-port)"
+        }
+        other => other.next_step(),
+    };
+    let what = match error {
+        BindError::Open(OpenError::InUse(_)) => format!("UDP port {udp_port} is taken"),
+        other => other.to_string(),
+    };
+    eprintln!("dccprun: {what}\n   next: {next}");
+}

@@ -1,0 +1,95 @@
+//! A listener: a thread hands each accepted connection to the program's Unix listener.
+
+use super::Host;
+use super::connection::Carried;
+use super::link::Link;
+use super::table::{Connection, Phase};
+use crate::unix;
+use core::time::Duration;
+use dccp::{AcceptError, Listener, Socket};
+use dccprun_message::{Role, SocketKey};
+use rustix::io::Errno;
+use std::sync::Arc;
+
+/// Between two looks whether the program has closed its listener.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Hands connections over until the program has closed the listener.
+pub(super) fn serve(host: &Arc<Host>, key: SocketKey, listener: &Listener) {
+    while host.is_alive(key) {
+        match listener.accept_timeout(LOOK) {
+            Ok(socket) => hand_over(host, key, socket),
+            Err(AcceptError::TimedOut) => {}
+            Err(_) => break,
+        }
+    }
+    host.table().remove(key);
+}
+
+/// Hands a connection to the program, as soon as its backlog has room.
+fn hand_over(host: &Arc<Host>, listener: SocketKey, socket: Socket) {
+    let link = Arc::new(Link::accepted(socket));
+    if let Err(error) = connect(host, listener, &link) {
+        // The program has closed its listener, or this host has no descriptors left.
+        link.abort();
+        if error != Errno::CONNREFUSED {
+            // Rarely, because the shortage lasts.
+            std::thread::sleep(LOOK);
+        }
+    }
+}
+
+fn connect(host: &Arc<Host>, listener: SocketKey, link: &Arc<Link>) -> rustix::io::Result<()> {
+    let mut number = [0; 8];
+    getrandom::fill(&mut number).map_err(|_| Errno::AGAIN)?;
+    let key = SocketKey {
+        family: listener.family,
+        number: u64::from_ne_bytes(number),
+    };
+    let data = unix::named(host.key, Role::Socket(key))?;
+    register(host, listener, key, link)?;
+    loop {
+        match unix::dial(&data, host.key, Role::Socket(listener), LOOK) {
+            Ok(()) => break,
+            // The backlog is full. The peer's datagrams wait.
+            Err(Errno::AGAIN | Errno::INTR) if host.is_alive(listener) => {}
+            Err(error) => {
+                host.table().remove(key);
+                return Err(error);
+            }
+        }
+    }
+    let carried = Carried {
+        key,
+        link: link.clone(),
+        data: Arc::new(data),
+    };
+    let carry = move |host: &Arc<Host>| carried.carry(host);
+    host.spawn("dccprun-out", carry).map_err(|_| {
+        host.table().remove(key);
+        Errno::NOBUFS
+    })
+}
+
+/// Makes the connection known before the program can ask about it.
+fn register(
+    host: &Host,
+    listener: SocketKey,
+    key: SocketKey,
+    link: &Arc<Link>,
+) -> rustix::io::Result<()> {
+    let mut table = host.table();
+    let settings = table.get(listener).map(|record| record.settings.clone());
+    let record = table.entry(key).map_err(Errno::from_raw_os_error)?;
+    record.settings = settings.unwrap_or_default();
+    record.local = Some(link.local(key.family));
+    record.phase = Phase::Open {
+        connection: Connection {
+            link: link.clone(),
+            peer: link.peer(key.family),
+            is_accepted: true,
+        },
+        is_told: true,
+    };
+    Ok(())
+}
