@@ -183,7 +183,8 @@ impl Connection {
 mod tests {
     use super::*;
     use crate::cc::fixtures::{feedback, packets};
-    use crate::conn::tests::ack;
+    use crate::config::Config;
+    use crate::conn::tests::{ack, open};
     use crate::time::Rate;
     use crate::wire::{OptionWriter, Payload};
     use core::time::Duration;
@@ -201,6 +202,35 @@ mod tests {
         assert_eq!((c.ce_received, c.ect1_received), (1, 3));
         assert_eq!(c.bytes_in, 5 * (24 + 100));
         assert_eq!(stats.packets_in.of(PacketType::Ack), 5);
+        assert_eq!(c.ack_bytes_in, c.bytes_in);
+    }
+
+    #[test]
+    fn acks_are_counted_apart_from_data() {
+        let mut stats = Stats::default();
+        stats.on_sent(PacketType::Ack, 2, 30);
+        stats.on_sent(PacketType::Data, 3, 500);
+        stats.on_ack_vector(true, 5);
+        stats.on_ack_vector(false, 1);
+        let c = stats.counters;
+        assert_eq!((c.ack_bytes_out, c.bytes_out), (60, 1560));
+        assert_eq!((c.nonce_echoes_0, c.nonce_echoes_1), (1, 1));
+        // Type and length of each option count.
+        assert_eq!(c.ack_vector_bytes_in, 7 + 3);
+    }
+
+    #[test]
+    fn resets_of_a_connection_are_those_that_it_answered_and_its_last() {
+        let mut log = ResetLog::default();
+        log.on_sent(ResetCode::PACKET_ERROR, State::Request);
+        log.on_sent(ResetCode::PACKET_ERROR, State::Request);
+        log.on_sent(ResetCode::ABORTED, State::Closed);
+        let mut conn = open(Config::default());
+        conn.resets = log;
+        let resets = conn.resets();
+        assert_eq!(resets.sent.of(ResetCode::PACKET_ERROR), 2);
+        assert_eq!(resets.sent.of(ResetCode::ABORTED), 1);
+        assert_eq!((resets.sent.total(), resets.received.total()), (3, 0));
     }
 
     #[test]
