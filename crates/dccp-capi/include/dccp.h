@@ -348,6 +348,85 @@ typedef struct dccp_ring_listener dccp_ring_listener;
 // one that sends and one that receives.
 typedef struct dccp_socket dccp_socket;
 
+// The rate of the network, for encoders that adapt to it (docs/timely.md).
+typedef struct dccp_rate {
+  // Bits of application data per second that congestion control allows, smoothed over half a second.
+  uint64_t bits_per_s;
+  // Bits of application data per second that the peer reports as received; 0 before the first report.
+  uint64_t delivered_bits_per_s;
+  // The time in microseconds that a datagram sent now waits before it leaves.
+  uint64_t wait_us;
+  // 1 if the program sent less than it was allowed, so that only `delivered_bits_per_s` is proven; otherwise 0.
+  int is_app_limited;
+  // Always 0.
+  int reserved;
+} dccp_rate;
+
+// The result that a send has under CCID 248 (docs/safeudp.md). Fields without a meaning for the code are 0.
+typedef struct dccp_safe_udp {
+  // The advised or enforced rate, or that of the host, in bits of application data per second.
+  uint64_t bits_per_s;
+  // The rate that TCP would have, in bits per second (DCCP_SAFE_UDP_CONGESTION).
+  uint64_t tfrc_bits_per_s;
+  // Start of enforcement, or of new connections, as a time of dccp_now_ns().
+  uint64_t time_ns;
+  // Datagrams dropped so far (DCCP_SAFE_UDP_DROPPED).
+  uint64_t dropped;
+  // Packets lost or marked in the network per 10^9 packets (DCCP_SAFE_UDP_CONGESTION).
+  uint32_t loss_per_billion;
+  // One of the codes from DCCP_SAFE_UDP_SENT to DCCP_SAFE_UDP_BLOCKED.
+  int code;
+  // The circuit breaker as the code of its Reset, from 128 to 132 (DCCP_SAFE_UDP_REFUSED).
+  int reset_code;
+  // 1 if a datagram that is sent now leaves, otherwise 0.
+  int is_sent;
+} dccp_safe_udp;
+
+// An event. Fields without a meaning for the type are 0. Set `size` to the size of the struct before the call.
+typedef struct dccp_event {
+  // The size of this struct in bytes. The call sets it to the number of bytes written.
+  size_t size;
+  // The type: one of DCCP_EVENT_….
+  int event;
+  // One of DCCP_CLOSED_… (DCCP_EVENT_CLOSED).
+  int close_reason;
+  // Code of a Reset (RFC 4340 §5.6).
+  int reset_code;
+  // Type of an ICMP message.
+  int icmp_type;
+  // Code of an ICMP message.
+  int icmp_code;
+  // The system's error number (errno), 0 if there is none.
+  int os_error;
+  // Maximum packet size in bytes of application data.
+  size_t mps_bytes;
+  // Time since the peer's last valid packet in microseconds.
+  uint64_t silent_us;
+  // The network's rate.
+  struct dccp_rate rate;
+  // The notice of CCID 248.
+  struct dccp_safe_udp safe_udp;
+  // The rate that the sender declared, in bits of application data per second (DCCP_EVENT_SHORTFALL).
+  uint64_t declared_bits_per_s;
+  // The rate that arrived (DCCP_EVENT_SHORTFALL).
+  uint64_t received_bits_per_s;
+  // 1 if the shortfall is over, otherwise 0 (DCCP_EVENT_SHORTFALL).
+  int is_over;
+  // Always 0.
+  int reserved;
+} dccp_event;
+
+// Connections that a listener refused as "too busy" (RFC 4340 §5.6, Reset 9). Set `size` to the size of the struct before
+// the call.
+typedef struct dccp_listener_counters {
+  // The size of this struct in bytes. The call sets it to the number of bytes written.
+  size_t size;
+  // As many as dccp_options_backlog() permits waited to be accepted.
+  uint64_t refused_backlog;
+  // Their address had as many connections as dccp_options_connections_per_source() permits.
+  uint64_t refused_source;
+} dccp_listener_counters;
+
 // Options of one datagram. They count while the datagram is in the send buffer. Set `size` to the size of the struct, and
 // all other fields to 0 for the defaults: `dccp_send_options options = { .size = sizeof options };`
 typedef struct dccp_send_options {
@@ -440,74 +519,6 @@ typedef struct dccp_fate {
   // Drop Code of DCCP_FATE_RX_DROPPED, otherwise 0.
   int drop_code;
 } dccp_fate;
-
-// The rate of the network, for encoders that adapt to it (docs/timely.md).
-typedef struct dccp_rate {
-  // Bits of application data per second that congestion control allows, smoothed over half a second.
-  uint64_t bits_per_s;
-  // Bits of application data per second that the peer reports as received; 0 before the first report.
-  uint64_t delivered_bits_per_s;
-  // The time in microseconds that a datagram sent now waits before it leaves.
-  uint64_t wait_us;
-  // 1 if the program sent less than it was allowed, so that only `delivered_bits_per_s` is proven; otherwise 0.
-  int is_app_limited;
-  // Always 0.
-  int reserved;
-} dccp_rate;
-
-// The result that a send has under CCID 248 (docs/safeudp.md). Fields without a meaning for the code are 0.
-typedef struct dccp_safe_udp {
-  // The advised or enforced rate, or that of the host, in bits of application data per second.
-  uint64_t bits_per_s;
-  // The rate that TCP would have, in bits per second (DCCP_SAFE_UDP_CONGESTION).
-  uint64_t tfrc_bits_per_s;
-  // Start of enforcement, or of new connections, as a time of dccp_now_ns().
-  uint64_t time_ns;
-  // Datagrams dropped so far (DCCP_SAFE_UDP_DROPPED).
-  uint64_t dropped;
-  // Packets lost or marked in the network per 10^9 packets (DCCP_SAFE_UDP_CONGESTION).
-  uint32_t loss_per_billion;
-  // One of the codes from DCCP_SAFE_UDP_SENT to DCCP_SAFE_UDP_BLOCKED.
-  int code;
-  // The circuit breaker as the code of its Reset, from 128 to 132 (DCCP_SAFE_UDP_REFUSED).
-  int reset_code;
-  // 1 if a datagram that is sent now leaves, otherwise 0.
-  int is_sent;
-} dccp_safe_udp;
-
-// An event. Fields without a meaning for the type are 0. Set `size` to the size of the struct before the call.
-typedef struct dccp_event {
-  // The size of this struct in bytes. The call sets it to the number of bytes written.
-  size_t size;
-  // The type: one of DCCP_EVENT_….
-  int event;
-  // One of DCCP_CLOSED_… (DCCP_EVENT_CLOSED).
-  int close_reason;
-  // Code of a Reset (RFC 4340 §5.6).
-  int reset_code;
-  // Type of an ICMP message.
-  int icmp_type;
-  // Code of an ICMP message.
-  int icmp_code;
-  // The system's error number (errno), 0 if there is none.
-  int os_error;
-  // Maximum packet size in bytes of application data.
-  size_t mps_bytes;
-  // Time since the peer's last valid packet in microseconds.
-  uint64_t silent_us;
-  // The network's rate.
-  struct dccp_rate rate;
-  // The notice of CCID 248.
-  struct dccp_safe_udp safe_udp;
-  // The rate that the sender declared, in bits of application data per second (DCCP_EVENT_SHORTFALL).
-  uint64_t declared_bits_per_s;
-  // The rate that arrived (DCCP_EVENT_SHORTFALL).
-  uint64_t received_bits_per_s;
-  // 1 if the shortfall is over, otherwise 0 (DCCP_EVENT_SHORTFALL).
-  int is_over;
-  // Always 0.
-  int reserved;
-} dccp_event;
 
 // Counters of a connection, in datagrams unless the name says otherwise. `pushed` = `queued` + `in_flight` + all fates. Set
 // `size` to the size of the struct before the call.
@@ -860,6 +871,19 @@ int dccp_options_mtu(struct dccp_options *options, size_t bytes);
 int dccp_options_max_rate(struct dccp_options *options,
                           uint64_t bits_per_s);
 
+// Sets the first Sequence Window in packets (RFC 4340 §7.5.2): from 32 to 2^46 - 1. It follows the rate later.
+int dccp_options_sequence_window(struct dccp_options *options, uint64_t packets);
+
+// Keeps to the letter of the RFCs where the defaults depart from it. Off by default.
+int dccp_options_strict(struct dccp_options *options, bool on);
+
+// Tests whether a peer of CCID 2 hides losses, and ends the connection with Reset 11 at the third time. On by default;
+// dccp_options_strict() turns it off.
+int dccp_options_audit(struct dccp_options *options, bool on);
+
+// Hands out data whose Data Checksum failed, marked with DCCP_RECV_CORRUPT. Off by default.
+int dccp_options_deliver_corrupt(struct dccp_options *options, bool on);
+
 // Tests whether the path carries a rate in bits per second: while the program sends less, copies of the datagram `filler` of
 // `len` bytes make up the difference. The peer's program must ignore them. They obey congestion control, leave only when no
 // other datagram waits, and never raise the sum above the rate. Off by default, because they load the network.
@@ -995,6 +1019,14 @@ int dccp_listen(const char *address,
                 const struct dccp_options *options,
                 struct dccp_listener **listener);
 
+// Listens at a UDP socket that is bound already, for example one that a service manager opened, and stores a new handle in
+// `*listener`, or NULL if that fails. The library uses a duplicate of the descriptor `fd`; the program keeps `fd` and may
+// close it. The socket becomes non-blocking. DCCP port 0 stands for any that is free. Returns 0 or a negative error.
+int dccp_listen_fd(int fd,
+                   uint16_t dccp_port,
+                   const struct dccp_options *options,
+                   struct dccp_listener **listener);
+
 // Frees a listener; NULL is allowed. Connections that wait are aborted; accepted ones live on.
 void dccp_listener_free(struct dccp_listener *listener);
 
@@ -1013,6 +1045,15 @@ int64_t dccp_listener_address(const struct dccp_listener *listener,
                               size_t index,
                               char *buffer,
                               size_t size);
+
+// Takes the next event of a listener and writes it to `*event`, without waiting: DCCP_EVENT_SOCKET_LOST or
+// DCCP_EVENT_SOCKET_RESTORED. The program has nothing to do, because the library opens the new socket. Returns 1, 0 if there
+// is none, or a negative error. The newest 16 are kept. They do not make the descriptor of dccp_listener_fd() readable.
+int dccp_listener_poll_event(const struct dccp_listener *listener,
+                             struct dccp_event *event);
+
+// Writes the counters of a listener to `*counters`. Returns 0 or a negative error.
+int dccp_listener_stats(const struct dccp_listener *listener, struct dccp_listener_counters *counters);
 
 // Puts a datagram of `len` bytes into the send buffer, which copies it. A blocking socket waits for room. The datagram
 // leaves when the congestion control allows. Returns its number, counted from 0, or a negative error.

@@ -8,7 +8,7 @@ use crate::safeudp::CSafeUdp;
 use crate::socket::SocketHandle;
 use core::ffi::c_int;
 use core::time::Duration;
-use dccp::{CloseReason, Event, RateHint};
+use dccp::{CloseReason, Event, ListenerEvent, RateHint};
 
 /// The handshake is done: data may flow.
 pub const DCCP_EVENT_CONNECTED: c_int = 1;
@@ -129,6 +129,23 @@ unsafe impl Growing for CEvent {
 }
 
 impl CEvent {
+    /// That of a listener.
+    pub(crate) fn of_listener(event: &ListenerEvent) -> Option<Self> {
+        let mut out = Self {
+            size: size_of::<Self>(),
+            ..Self::default()
+        };
+        out.event = match event {
+            ListenerEvent::SocketLost { error, .. } => {
+                out.os_error = error.raw_os_error().unwrap_or_default();
+                DCCP_EVENT_SOCKET_LOST
+            }
+            ListenerEvent::SocketRestored { .. } => DCCP_EVENT_SOCKET_RESTORED,
+            _ => return None,
+        };
+        Some(out)
+    }
+
     /// The event, if the header has its type.
     pub(crate) fn of(event: Event) -> Option<Self> {
         let mut out = Self {
@@ -223,10 +240,19 @@ pub(crate) unsafe fn put_event(
     event: *mut CEvent,
     mut poll: impl FnMut() -> Option<Event>,
 ) -> Result<c_int, Failure> {
+    // SAFETY: the caller has the same duty.
+    unsafe { put(event, || poll().map(CEvent::of)) }
+}
+
+/// As [`put_event`]. `poll` returns `Some(None)` for an event that the header does not have.
+pub(crate) unsafe fn put(
+    event: *mut CEvent,
+    mut poll: impl FnMut() -> Option<Option<CEvent>>,
+) -> Result<c_int, Failure> {
     // SAFETY: the program passes null or a struct that begins with its size.
     unsafe { memory::check_growing(event, "event") }?;
     while let Some(found) = poll() {
-        if let Some(found) = CEvent::of(found) {
+        if let Some(found) = found {
             // SAFETY: as above.
             unsafe { memory::write_growing(event, &found, "event") }?;
             return Ok(1);

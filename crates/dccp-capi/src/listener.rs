@@ -2,12 +2,16 @@
 
 #![expect(unsafe_code, reason = "functions with names that C can call")]
 
+use crate::events::{self, CEvent};
 use crate::failure::{Failure, status, value};
+use crate::memory::{self, Growing};
 use crate::options::OptionsHandle;
 use crate::socket::{SocketHandle, descriptor, options_or_default};
-use crate::{memory, text};
+use crate::text;
 use core::ffi::{c_char, c_int, c_void};
 use dccp::{Listener, ReadyFd};
+use std::net::UdpSocket;
+use std::os::fd::BorrowedFd;
 use std::sync::OnceLock;
 
 /// Waits for connections to a DCCP port. dccp_listen() makes one; dccp_listener_free() frees it. Threads may share it.
@@ -36,6 +40,37 @@ pub unsafe extern "C" fn dccp_listen(
             let options = unsafe { options_or_default(options) };
             Ok(ListenerHandle {
                 listener: Listener::bind(address, &options.options)?,
+                options,
+                ready: OnceLock::new(),
+            })
+        };
+        // SAFETY: the program passes room for a pointer.
+        unsafe { memory::put_handle(listener, open, "listener") }
+    })
+}
+
+/// Listens at a UDP socket that is bound already, for example one that a service manager opened, and stores a new handle in
+/// `*listener`, or NULL if that fails. The library uses a duplicate of the descriptor `fd`; the program keeps `fd` and may
+/// close it. The socket becomes non-blocking. DCCP port 0 stands for any that is free. Returns 0 or a negative error.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dccp_listen_fd(
+    fd: c_int,
+    dccp_port: u16,
+    options: *const OptionsHandle,
+    listener: *mut *mut ListenerHandle,
+) -> c_int {
+    status(|| {
+        let open = || {
+            if fd < 0 {
+                return Err(Failure::invalid(format!("fd: {fd}: must be a descriptor")));
+            }
+            // SAFETY: the program passes a descriptor that is open during the call. The system refuses another.
+            let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+            let socket = UdpSocket::from(fd.try_clone_to_owned()?);
+            // SAFETY: the program passes null or live options.
+            let options = unsafe { options_or_default(options) };
+            Ok(ListenerHandle {
+                listener: Listener::from_udp_socket(socket, dccp_port, &options.options)?,
                 options,
                 ready: OnceLock::new(),
             })
@@ -100,5 +135,63 @@ pub unsafe extern "C" fn dccp_listener_address(
         // SAFETY: the program passes `size` bytes.
         let buffer = unsafe { memory::buffer(buffer.cast::<c_void>(), size, "buffer") }?;
         text::copy(&address.to_string(), buffer)
+    })
+}
+
+/// Takes the next event of a listener and writes it to `*event`, without waiting: DCCP_EVENT_SOCKET_LOST or
+/// DCCP_EVENT_SOCKET_RESTORED. The program has nothing to do, because the library opens the new socket. Returns 1, 0 if there
+/// is none, or a negative error. The newest 16 are kept. They do not make the descriptor of dccp_listener_fd() readable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dccp_listener_poll_event(
+    listener: *const ListenerHandle,
+    event: *mut CEvent,
+) -> c_int {
+    value(|| {
+        // SAFETY: the program passes null or a live listener.
+        let handle = unsafe { memory::shared(listener, "listener") }?;
+        let poll = || {
+            let found = handle.listener.poll_event();
+            found.map(|found| CEvent::of_listener(&found))
+        };
+        // SAFETY: the program passes null or a struct that begins with its size.
+        unsafe { events::put(event, poll) }
+    })
+}
+
+/// Connections that a listener refused as "too busy" (RFC 4340 §5.6, Reset 9). Set `size` to the size of the struct before
+/// the call.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CListenerCounters {
+    /// The size of this struct in bytes. The call sets it to the number of bytes written.
+    pub size: usize,
+    /// As many as dccp_options_backlog() permits waited to be accepted.
+    pub refused_backlog: u64,
+    /// Their address had as many connections as dccp_options_connections_per_source() permits.
+    pub refused_source: u64,
+}
+
+// SAFETY: the struct begins with its size, and zeros are a value of each field.
+unsafe impl Growing for CListenerCounters {
+    const FIRST_SIZE: usize = 24;
+}
+
+/// Writes the counters of a listener to `*counters`. Returns 0 or a negative error.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dccp_listener_stats(
+    listener: *const ListenerHandle,
+    counters: *mut CListenerCounters,
+) -> c_int {
+    status(|| {
+        // SAFETY: the program passes null or a live listener.
+        let handle = unsafe { memory::shared(listener, "listener") }?;
+        let stats = handle.listener.stats();
+        let found = CListenerCounters {
+            size: size_of::<CListenerCounters>(),
+            refused_backlog: stats.refused_backlog,
+            refused_source: stats.refused_source,
+        };
+        // SAFETY: the program passes null or a struct that begins with its size.
+        unsafe { memory::write_growing(counters, &found, "counters") }
     })
 }

@@ -450,6 +450,41 @@ pub unsafe extern "C" fn dccp_options_max_rate(
     unsafe { set(options, |o| Ok(o.max_rate(rate))) }
 }
 
+/// Sets the first Sequence Window in packets (RFC 4340 §7.5.2): from 32 to 2^46 - 1. It follows the rate later.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dccp_options_sequence_window(
+    options: *mut OptionsHandle,
+    packets: u64,
+) -> c_int {
+    // SAFETY: the program passes null or live options.
+    unsafe { set(options, |o| Ok(o.sequence_window(packets))) }
+}
+
+/// Keeps to the letter of the RFCs where the defaults depart from it. Off by default.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dccp_options_strict(options: *mut OptionsHandle, on: bool) -> c_int {
+    // SAFETY: the program passes null or live options.
+    unsafe { set(options, |o| Ok(o.strict(on))) }
+}
+
+/// Tests whether a peer of CCID 2 hides losses, and ends the connection with Reset 11 at the third time. On by default;
+/// dccp_options_strict() turns it off.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dccp_options_audit(options: *mut OptionsHandle, on: bool) -> c_int {
+    // SAFETY: the program passes null or live options.
+    unsafe { set(options, |o| Ok(o.audit(on))) }
+}
+
+/// Hands out data whose Data Checksum failed, marked with DCCP_RECV_CORRUPT. Off by default.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dccp_options_deliver_corrupt(
+    options: *mut OptionsHandle,
+    on: bool,
+) -> c_int {
+    // SAFETY: the program passes null or live options.
+    unsafe { set(options, |o| Ok(o.deliver_corrupt(on))) }
+}
+
 /// Tests whether the path carries a rate in bits per second: while the program sends less, copies of the datagram `filler` of
 /// `len` bytes make up the difference. The peer's program must ignore them. They obey congestion control, leave only when no
 /// other datagram waits, and never raise the sum above the rate. Off by default, because they load the network.

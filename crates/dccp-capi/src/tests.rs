@@ -8,6 +8,7 @@
 
 mod engine;
 mod errors;
+mod listener;
 mod message;
 mod options;
 #[cfg(target_os = "linux")]

@@ -90,8 +90,16 @@ fn every_option_takes_a_usual_value() {
         unsafe { dccp_options_law(o, c"ledbat".as_ptr()) },
         unsafe { dccp_options_law(o, c"scalable:lwnd=38".as_ptr()) },
         unsafe { dccp_options_target_rate(o, 1000, c"x".as_ptr().cast(), 1) },
+        unsafe { dccp_options_sequence_window(o, 1000) },
+        unsafe { dccp_options_strict(o, false) },
+        unsafe { dccp_options_audit(o, false) },
+        unsafe { dccp_options_deliver_corrupt(o, true) },
     ];
-    assert_eq!(results, [0; 33]);
+    assert_eq!(results, [0; 37]);
+    assert_eq!(
+        unsafe { dccp_options_sequence_window(o, 31) },
+        DCCP_ERR_OPTION
+    );
     unsafe { dccp_options_free(o) };
 }
 
