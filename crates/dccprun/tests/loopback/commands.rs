@@ -1,8 +1,25 @@
 //! Programs of the system that speak DCCP.
 
-use crate::support::{Running, dccprun, free_port};
+use crate::support::{Running, dccprun, free_port, run_client};
 use std::io::Write as _;
 use std::process::Stdio;
+
+#[test]
+fn netcat_listens_and_connects() {
+    let port = free_port();
+    // netcat reports on standard error that it listens.
+    let listen = "exec nc.openbsd -v -Z -l 5001 2>&1";
+    let mut command = dccprun(&["--udp-port", &port, "sh", "-c", listen]);
+    command.stdin(Stdio::null());
+    let server = Running::start(command);
+    server.wait_for("Listening");
+    // DCCP has no half-close, so both ends would wait for the other's end. This one waits for a second.
+    let connect = "echo hello | nc.openbsd -Z -w 1 127.0.0.1 5001";
+    let output = run_client(&port, &["sh", "-c", connect]);
+    assert!(output.status.success());
+    server.wait_for("hello");
+    assert_eq!(server.end(), Some(0));
+}
 
 #[test]
 fn socat_listens_and_connects() {
