@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
-use dccp_dev::packages;
 use dccp_dev::shell::{self, command, command_line};
+use dccp_dev::{packages, preload};
 
 mod check;
 mod debian;
@@ -18,6 +18,8 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 const FOLDER: &str = "target/dist";
 const SUMS: &str = "SHA256SUMS";
 
+/// The library that `dccprun` loads into programs, below the root of a host.
+const PRELOAD: &str = "usr/lib/dccprun/libdccp_preload.so";
 const PAGES: &str = "usr/share/man/man1";
 
 /// The choices of the command line.
@@ -29,6 +31,8 @@ enum Product {
     DccpBridge,
     /// The service of a host, and the program that controls it
     Dccpd,
+    /// Programs for the kernel's DCCP, without it
+    Dccprun,
     /// The library for C and C++
     DccpCapi,
 }
@@ -39,6 +43,7 @@ enum Program {
     Dccpmon,
     DccpBridge,
     Dccpd,
+    Dccprun,
 }
 
 impl Program {
@@ -48,6 +53,7 @@ impl Program {
             Self::Dccpmon => "dccpmon",
             Self::DccpBridge => "dccp-bridge",
             Self::Dccpd => "dccpd",
+            Self::Dccprun => "dccprun",
         }
     }
 
@@ -57,6 +63,7 @@ impl Program {
             Self::Dccpmon => &["dccpmon"],
             Self::DccpBridge => &["dccp-bridge"],
             Self::Dccpd => &["dccpd", "dccpctl"],
+            Self::Dccprun => &["dccprun"],
         }
     }
 
@@ -122,6 +129,7 @@ impl Program {
                 ),
                 ("contrib/services", self.document("examples/services")),
             ],
+            Self::Dccprun => vec![("docs/old-programs.md", self.document("old-programs.md"))],
         }
     }
 
@@ -141,6 +149,15 @@ impl Program {
             ]
         };
         self.binaries().iter().flat_map(of).collect()
+    }
+
+    /// The words that come before the folder of manual pages, and before a shell. Where the command line is for another
+    /// program, they are options.
+    const fn package_words(self) -> [&'static str; 2] {
+        match self {
+            Self::Dccprun => ["--man", "--completions"],
+            _ => ["man", "completions"],
+        }
     }
 
     /// The only folder in the archive.
@@ -179,10 +196,16 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         Product::Dccpmon => Program::Dccpmon,
         Product::DccpBridge => Program::DccpBridge,
         Product::Dccpd => Program::Dccpd,
+        Product::Dccprun => Program::Dccprun,
         Product::DccpCapi => return library::run(args.quick, args.check),
     };
     let folder = build(program, args.quick)?;
     let root = stage(program, &folder)?;
+    if program == Program::Dccprun {
+        let library = preload::build(Path::new(&target_folder()?), !args.quick)?;
+        shell::output(command(&["strip", "--strip-unneeded"]).arg(&library))?;
+        install(&library, &root.join(PRELOAD), "644")?;
+    }
     let pages = files_of(&root.join(PAGES))?;
     let packages = Packages {
         archive: archive(program, &root)?,
@@ -248,15 +271,16 @@ fn stage(program: Program, binaries: &Path) -> Result<PathBuf> {
         install(Path::new(from), &root.join(to), "644")?;
     }
     let pages = root.join(PAGES);
+    let [man, completions] = program.package_words();
     for name in program.binaries() {
         let installed = root.join(place_of(name));
         install(&binaries.join(name), &installed, "755")?;
-        shell::output(command(&[&installed]).arg("man").arg(&pages))?;
+        shell::output(command(&[&installed]).arg(man).arg(&pages))?;
     }
     compress(&files_of(&pages)?)?;
     for (name, shell, to) in program.completions() {
         let installed = root.join(place_of(name));
-        let script = shell::output(command(&[&installed]).args(["completions", shell]))?;
+        let script = shell::output(command(&[&installed]).args([completions, shell]))?;
         write(&root.join(to), &script)?;
     }
     Ok(root)

@@ -57,8 +57,9 @@ pub const FOR_TESTS: &[Package] = &[
     program("netcat-openbsd", "nc.openbsd"),
 ];
 
-/// Needed to check the packages of dccpmon: a shell without libraries, and namespaces.
+/// Needed to check the packages of programs: a shell without libraries, namespaces, a program that speaks DCCP.
 pub const FOR_DIST: &[Package] = &[
+    program("netcat-openbsd", "nc.openbsd"),
     program("busybox-static", "busybox"),
     program("iproute2", "ip"),
     program("util-linux", "nsenter"),

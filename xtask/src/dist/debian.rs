@@ -38,10 +38,17 @@ pub(super) fn program(program: Program, root: &Path) -> Result<PathBuf> {
         built_from: (program.name(), TARGET),
         contains: "the standard library of Rust (MIT or Apache-2.0) and the C\n library musl (MIT)",
         section: "net",
-        relations: String::new(),
+        relations: match program {
+            // The library is loaded into programs that have this C library already.
+            Program::Dccprun => "Depends: libc6\n".into(),
+            _ => String::new(),
+        },
         text: text(program),
         overrides: overrides(program),
-        control: vec![("prerm", "755", prerm(program))],
+        control: prerm(program)
+            .map(|script| ("prerm", "755", script))
+            .into_iter()
+            .collect(),
     };
     package.build(root)
 }
@@ -61,21 +68,22 @@ fn overrides(program: Program) -> String {
     )
 }
 
-/// Stops the service before its program is removed. An upgrade leaves it running.
-fn prerm(program: Program) -> String {
+/// Stops the service, if there is one, before its program is removed. An upgrade leaves it running.
+fn prerm(program: Program) -> Option<String> {
     let units = match program {
         Program::Dccpmon => "dccpmon.socket dccpmon.service",
         Program::DccpBridge => "'dccp-bridge-*@*.service'",
         Program::Dccpd => "dccpd.socket dccpd.service",
+        Program::Dccprun => return None,
     };
-    format!(
+    Some(format!(
         r#"#!/bin/sh
 set -e
 if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
 	deb-systemd-invoke stop {units} || true
 fi
 "#
-    )
+    ))
 }
 
 /// The description in Debian's form.
@@ -107,6 +115,14 @@ runs DCCP for all programs of a host
  .
  dccpctl shows connections and counters, traces connections and answers snmpd.
  The service starts when its socket is enabled: systemctl enable dccpd.socket."
+        }
+        Program::Dccprun => {
+            "\
+runs programs for the kernel's DCCP on kernels without it
+ Linux removed DCCP in 6.16. dccprun starts a program that was written for it,
+ and carries its connections over UDP or IP protocol 33.
+ .
+ Programs that are linked statically or written in Go cannot be run so."
         }
     }
 }
