@@ -30,6 +30,22 @@ impl fmt::Display for BadValue {
 
 impl core::error::Error for BadValue {}
 
+/// A key and the nearest name must be at least this similar.
+const SIMILAR: f64 = 0.6;
+
+/// The hint for an unknown key of a file: the nearest known one, or all.
+pub fn hint_of_key<'a>(key: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.collect();
+    let nearest = known
+        .iter()
+        .map(|name| (strsim::jaro_winkler(key, name), name))
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    match nearest {
+        Some((similarity, name)) if similarity >= SIMILAR => format!("did you mean {name}?"),
+        _ => format!("choose one of {}", known.join(", ")),
+    }
+}
+
 impl From<QuantityError> for BadValue {
     fn from(e: QuantityError) -> Self {
         Self::new(e.to_string(), e.next_step())

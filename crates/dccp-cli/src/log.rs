@@ -18,8 +18,9 @@ pub struct Log {
 }
 
 impl Log {
-    /// Writes a line, or counts it as suppressed.
+    /// Writes a line, or counts it as suppressed. A text of a program or peer in it cannot end the line, or act on a terminal.
     pub fn line(&mut self, now: Instant, line: &str) {
+        let line = &line.replace(char::is_control, "\u{fffd}");
         match self.admit(now) {
             Some(0) => print(line),
             Some(suppressed) => print(&format!("{suppressed} lines were left out\n{line}")),

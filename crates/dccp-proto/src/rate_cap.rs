@@ -6,14 +6,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The time that a sender may catch up after it was late or idle.
 const CATCH_UP: Duration = Duration::from_millis(10);
+/// The longest wait until the cap is looked at again, which can change meanwhile.
+const RECHECK: Duration = Duration::from_millis(100);
 /// The longest time for which packets are handed out at once, so that the application can change its mind.
 const COMMIT_HORIZON: Duration = Duration::from_micros(250);
 
 /// The most bits of application data per second that all connections with this cap send together. Clones are the same
 /// cap.
 ///
-/// Connections take turns packet by packet. Each reserves the time of its next packet when congestion control lets it
-/// leave, so that those that wait do not all wake up for the same one. Headers and repeated packets do not count.
+/// Connections share a cap evenly, packet by packet. Each reserves the departure time of its next packet when congestion
+/// control lets it leave, so that those that wait do not all wake up for the same one. Headers and packets without data do
+/// not count.
 ///
 /// ```
 /// use dccp_proto::{Config, rate_cap::RateCap};
@@ -32,12 +35,16 @@ impl RateCap {
         Self(Arc::new(Mutex::new(Schedule {
             bits_per_s: bits_per_s.max(1),
             free_at: Instant::ZERO,
+            changes: 0,
         })))
     }
 
-    /// Changes the cap for all its connections. Turns that are reserved already stay.
+    /// Changes the cap for all its connections, within 100 ms also for those that wait.
     pub fn set_bits_per_s(&self, bits_per_s: u64) {
-        self.lock().bits_per_s = bits_per_s.max(1);
+        let mut schedule = self.lock();
+        schedule.bits_per_s = bits_per_s.max(1);
+        schedule.free_at = Instant::ZERO;
+        schedule.changes += 1;
     }
 
     /// The present cap.
@@ -63,6 +70,8 @@ impl PartialEq for RateCap {
 struct Schedule {
     bits_per_s: u64,
     free_at: Instant,
+    /// How often the cap was changed.
+    changes: u64,
 }
 
 impl Schedule {
@@ -83,17 +92,56 @@ impl Schedule {
     }
 }
 
-/// The turn of one connection at each of its caps.
+/// The departure time of a connection's next packet at each of its caps.
+///
+/// A connection reserves at the caps in sequence: at the next one only after the previous one has passed, so that it holds
+/// no time that it cannot use.
 #[derive(Debug, Default)]
-pub(crate) struct Turn {
+pub(crate) struct Departure {
     /// Caps that let the next packet leave already.
     passed: usize,
-    /// The time reserved at the next one.
-    reserved: Option<Instant>,
+    /// The least data that was reserved for it.
+    bytes: usize,
+    reserved: Option<Reservation>,
 }
 
-impl Turn {
-    /// Returns how many packets with this much data may leave now, or else when the next one may.
+/// A departure time at one cap. Dropping it gives the time to others.
+#[derive(Debug)]
+struct Reservation {
+    cap: RateCap,
+    at: Instant,
+    bytes: usize,
+    changes: u64,
+}
+
+impl Reservation {
+    fn new(cap: &RateCap, now: Instant, bytes: usize) -> Self {
+        let mut schedule = cap.lock();
+        Self {
+            cap: cap.clone(),
+            at: schedule.reserve(now, bytes),
+            bytes,
+            changes: schedule.changes,
+        }
+    }
+
+    /// Whether it was made before the cap changed.
+    fn is_stale(&self) -> bool {
+        self.cap.lock().changes != self.changes
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        let mut schedule = self.cap.lock();
+        if self.changes == schedule.changes {
+            schedule.free_at = schedule.free_at - schedule.duration(self.bytes);
+        }
+    }
+}
+
+impl Departure {
+    /// Returns how many packets with this much data may leave now, or else when to ask again.
     #[inline]
     pub(crate) fn permit(
         &mut self,
@@ -107,15 +155,25 @@ impl Turn {
         self.permit_by(caps, now, bytes)
     }
 
-    /// The second cap is asked only when the first lets the packet leave: no connection keeps a turn that it cannot use.
     fn permit_by(&mut self, caps: &[RateCap], now: Instant, bytes: usize) -> Result<u32, Instant> {
         while let Some(cap) = caps.get(self.passed) {
-            let reserve = || cap.lock().reserve(now, bytes);
-            let at = *self.reserved.get_or_insert_with(reserve);
-            if now < at {
-                return Err(at);
+            if self.reserved.as_ref().is_some_and(Reservation::is_stale) {
+                self.reserved = None;
             }
+            let reserve = || Reservation::new(cap, now, bytes);
+            let reservation = self.reserved.get_or_insert_with(reserve);
+            if now < reservation.at {
+                return Err(reservation.at.min(now + RECHECK));
+            }
+            self.bytes = match self.passed {
+                0 => reservation.bytes,
+                _ => self.bytes.min(reservation.bytes),
+            };
             self.passed += 1;
+            // The time is used, so others do not get it.
+            if let Some(used) = &mut self.reserved {
+                used.bytes = 0;
+            }
             self.reserved = None;
         }
         let together = |cap: &RateCap| {
@@ -125,16 +183,18 @@ impl Turn {
         Ok(caps.iter().map(together).min().unwrap_or(u32::MAX).max(1))
     }
 
-    /// Notes that packets left. The turn was that of the first one; the others count now.
+    /// Notes that packets with this much data each left. The reservation covered the first one, as long as it was then; this
+    /// adds the rest.
     #[inline]
     pub(crate) fn on_sent(&mut self, caps: &[RateCap], now: Instant, packets: u32, bytes: usize) {
         if caps.is_empty() {
             return;
         }
         self.passed = 0;
-        let others = usize::try_from(packets.saturating_sub(1)).unwrap_or(usize::MAX);
+        let packets = usize::try_from(packets).unwrap_or(usize::MAX);
+        let rest = bytes.saturating_mul(packets).saturating_sub(self.bytes);
         for cap in caps {
-            cap.lock().reserve(now, bytes.saturating_mul(others));
+            cap.lock().reserve(now, rest);
         }
     }
 }
@@ -149,7 +209,7 @@ mod tests {
 
     /// Sends for `us` microseconds as often as it may, and returns the packets sent by each connection.
     fn send(connections: &[Vec<RateCap>], bytes: usize, us: u64) -> Vec<u64> {
-        let mut turns: Vec<Turn> = connections.iter().map(|_| Turn::default()).collect();
+        let mut turns: Vec<Departure> = connections.iter().map(|_| Departure::default()).collect();
         let mut sent = vec![0; connections.len()];
         for us in (1_000_000..1_000_000 + us).step_by(50) {
             let each = connections.iter().zip(&mut turns).zip(&mut sent);
@@ -187,7 +247,7 @@ mod tests {
     #[test]
     fn fast_cap_lets_packets_leave_together() {
         let cap = vec![RateCap::new(10_000_000_000)];
-        let mut turn = Turn::default();
+        let mut turn = Departure::default();
         let packets = turn.permit(&cap, at(5_000_000), 1000);
         // 312 packets of 1000 bytes take 250 microseconds.
         assert_eq!(packets, Ok(312));
@@ -199,16 +259,40 @@ mod tests {
     }
 
     #[test]
-    fn changed_cap_counts_for_the_next_packet() {
-        let cap = RateCap::new(1);
-        let caps = vec![cap.clone()];
-        let mut turn = Turn::default();
-        assert_eq!(turn.permit(&caps, at(1_000_000), 1000), Ok(1));
-        turn.on_sent(&caps, at(1_000_000), 1, 1000);
-        cap.set_bits_per_s(0);
-        assert_eq!(cap.bits_per_s(), 1);
-        // A packet takes 8000 seconds, but no more than an hour counts.
-        let later = at(990_000) + Duration::from_hours(1);
-        assert_eq!(turn.permit(&caps, at(1_000_000), 1000), Err(later));
+    fn changed_cap_counts_for_packets_that_wait() {
+        let caps = vec![RateCap::new(1)];
+        let mut waits = Departure::default();
+        assert_eq!(waits.permit(&caps, at(1_000_000), 1000), Ok(1));
+        waits.on_sent(&caps, at(1_000_000), 1, 1000);
+        // A packet takes 8000 seconds, and the cap is looked at again soon.
+        let again = at(1_100_000);
+        assert_eq!(waits.permit(&caps, at(1_000_000), 1000), Err(again));
+        assert_eq!(waits.permit(&caps, again, 1000), Err(at(1_200_000)));
+        caps[0].set_bits_per_s(8_000_000);
+        assert_eq!(waits.permit(&caps, at(1_200_000), 1000), Ok(1));
+        caps[0].set_bits_per_s(0);
+        assert_eq!(caps[0].bits_per_s(), 1);
+    }
+
+    #[test]
+    fn connection_that_ends_gives_its_reservation_to_others() {
+        let caps = vec![RateCap::new(8_000_000)];
+        let before = send(core::slice::from_ref(&caps), 1000, 100);
+        assert!(before[0] > 0);
+        let free_at = caps[0].lock().free_at;
+        for _ in 0..1000 {
+            let mut ends = Departure::default();
+            assert!(ends.permit(&caps, at(1_000_100), 1000).is_err());
+        }
+        assert_eq!(caps[0].lock().free_at, free_at);
+    }
+
+    #[test]
+    fn datagram_that_grows_while_it_waits_counts_whole() {
+        let caps = vec![RateCap::new(8_000_000)];
+        let mut departure = Departure::default();
+        assert_eq!(departure.permit(&caps, at(1_000_000), 1), Ok(250));
+        departure.on_sent(&caps, at(1_000_000), 1, 1000);
+        assert_eq!(caps[0].lock().free_at, at(991_000));
     }
 }

@@ -18,6 +18,7 @@ use rustix::net::{
 };
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -201,7 +202,7 @@ impl Gate {
         let address = SocketAddrUnix::new(path)?;
         let fd = new_socket(SocketFlags::NONBLOCK)?;
         let bound = rustix::net::bind(&fd, &address);
-        if bound == Err(Errno::ADDRINUSE) && is_deserted(&address) {
+        if bound == Err(Errno::ADDRINUSE) && is_socket(path) && is_deserted(&address) {
             std::fs::remove_file(path)?;
             rustix::net::bind(&fd, &address)?;
         } else {
@@ -242,6 +243,11 @@ impl AsFd for Gate {
     }
 }
 
+/// Whether a path is a socket, not a file with data.
+fn is_socket(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|about| about.file_type().is_socket())
+}
+
 /// Whether no server listens at a path any more.
 fn is_deserted(address: &SocketAddrUnix) -> bool {
     let connected = new_socket(SocketFlags::NONBLOCK).map(|fd| rustix::net::connect(fd, address));
@@ -258,10 +264,12 @@ pub(crate) struct Doorbell {
 }
 
 impl Doorbell {
-    /// The two ends of a doorbell.
+    /// The two ends of a doorbell: ours, which accepts no descriptors, because closing some can take long on the engine's
+    /// thread, and the other process's.
     pub(crate) fn pair() -> io::Result<(Self, Self)> {
-        let (a, b) = UnixStream::pair()?;
-        Ok((Self::with(a), Self::with(b)))
+        let (ours, theirs) = UnixStream::pair()?;
+        let _ = local::refuse_descriptors(ours.as_fd());
+        Ok((Self::with(ours), Self::with(theirs)))
     }
 
     /// The end that another process has sent.

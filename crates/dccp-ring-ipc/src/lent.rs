@@ -81,7 +81,9 @@ impl Room {
     pub(crate) fn check(self, shape: Shape) -> Result<(), String> {
         let left = self.memory;
         match shape.bytes() {
-            Ok(bytes) if bytes > left => Err(format!("a ring of {bytes} bytes: {left} are left")),
+            Ok(bytes) if bytes > left => Err(format!(
+                "a ring of {bytes} bytes: must be at most {left}, the memory left for all rings"
+            )),
             Ok(_) => Ok(()),
             Err(error) => Err(error.to_string()),
         }

@@ -16,7 +16,7 @@
 
 #![cfg(target_os = "linux")]
 
-mod asking;
+mod arrivals;
 mod caller;
 mod channel;
 mod client;

@@ -109,7 +109,10 @@ impl Listening {
 
     fn take(&self, room: Room, held: usize) -> Result<Accepted, String> {
         if held >= self.connections {
-            return Err(format!("{held} connections at a time were asked for"));
+            let most = self.connections;
+            return Err(format!(
+                "this listener has all {most} connections that it requested: close one first"
+            ));
         }
         room.check_seat()?;
         room.check(self.shape)?;

@@ -45,7 +45,7 @@ impl RingRequest {
         self
     }
 
-    /// Sets the CCID of both directions; 255 stands for those of the server's options.
+    /// Sets the CCID of both directions. Without this call it is that of the server's options.
     #[must_use]
     pub const fn ccid(mut self, ccid: u8) -> Self {
         self.ccid = Some(ccid);
@@ -108,7 +108,7 @@ impl RingListenRequest {
         self
     }
 
-    /// Sets the CCID of both directions; 255 stands for those of the server's options.
+    /// Sets the CCID of both directions. Without this call it is that of the server's options.
     #[must_use]
     pub fn ccid(mut self, ccid: u8) -> Self {
         self.ccid = Some(ccid);
@@ -186,15 +186,15 @@ pub trait RingPolicy: Send {
 
     /// Called when a connection has ended, or is about to because the server ends: its counters are final then. Does nothing
     /// by default.
-    fn closed(&mut self, _connection: &LentConnection) {}
+    fn connection_ended(&mut self, _connection: &LentConnection) {}
 
     /// Called when a listener ends. Its accepted connections live on. Does nothing by default.
-    fn listener_closed(&mut self, _listener: &LentListener) {}
+    fn listener_ended(&mut self, _listener: &LentListener) {}
 
     /// Called once for each allowed request, so that a policy can count what its users hold: when the connection or listener
-    /// has ended, or could not be opened. `connections` is 1, or the number in the listener's request. A listener has ended
+    /// has ended, or could not be opened. `connections` is 1, or that of the listener's request and 1 more. A listener has ended
     /// once its last accepted connection has. Does nothing by default.
-    fn ended(&mut self, _caller: &RingCaller, _connections: u32) {}
+    fn released(&mut self, _caller: &RingCaller, _connections: u32) {}
 }
 
 impl<F> RingPolicy for F
@@ -247,19 +247,19 @@ impl Policy {
         asked.unwrap_or(request.local)
     }
 
-    pub(crate) fn closed(&mut self, connection: &LentConnection) {
+    pub(crate) fn connection_ended(&mut self, connection: &LentConnection) {
         // A panic here changes nothing for the server.
-        let _ = catch_unwind(AssertUnwindSafe(|| self.0.closed(connection)));
+        let _ = catch_unwind(AssertUnwindSafe(|| self.0.connection_ended(connection)));
     }
 
-    pub(crate) fn listener_closed(&mut self, listener: &LentListener) {
+    pub(crate) fn listener_ended(&mut self, listener: &LentListener) {
         // A panic here changes nothing for the server.
-        let _ = catch_unwind(AssertUnwindSafe(|| self.0.listener_closed(listener)));
+        let _ = catch_unwind(AssertUnwindSafe(|| self.0.listener_ended(listener)));
     }
 
-    pub(crate) fn ended(&mut self, caller: &RingCaller, connections: u32) {
+    pub(crate) fn released(&mut self, caller: &RingCaller, connections: u32) {
         // A panic here changes nothing for the server.
-        let _ = catch_unwind(AssertUnwindSafe(|| self.0.ended(caller, connections)));
+        let _ = catch_unwind(AssertUnwindSafe(|| self.0.released(caller, connections)));
     }
 }
 

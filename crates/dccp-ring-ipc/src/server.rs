@@ -1,6 +1,6 @@
 //! The server, which lends rings to other processes.
 
-use crate::asking::{Arrivals, displaced};
+use crate::arrivals::{Arrivals, displaced};
 use crate::channel::Gate;
 use crate::error::RingServerError;
 use crate::inventory::{Inventory, LentConnection, LentListener};
@@ -158,7 +158,7 @@ struct Service {
     next: u64,
     deadlines: BTreeSet<(Instant, u64)>,
     /// Sessions that have requested nothing.
-    asking: BTreeSet<u64>,
+    silent: BTreeSet<u64>,
     arrivals: Arrivals,
     /// Seats and memory that sessions have.
     seats: usize,
@@ -169,7 +169,7 @@ struct Service {
 const PAUSE: Duration = Duration::from_millis(10);
 /// The applications that have connected and requested nothing. They have no seat; a further one displaces the oldest of
 /// the user that has the most.
-const ASKING_MAX: usize = 16;
+const SILENT_MAX: usize = 16;
 /// The applications that are accepted in one turn.
 const ADMITTED_MAX: usize = 16;
 
@@ -203,7 +203,7 @@ impl Service {
             sessions: BTreeMap::new(),
             next: GATE + 1,
             deadlines: BTreeSet::new(),
-            asking: BTreeSet::new(),
+            silent: BTreeSet::new(),
             arrivals: Arrivals::default(),
             seats: 0,
             memory: 0,
@@ -215,7 +215,7 @@ impl Service {
             let due = self.deadlines.first().map(|(at, _)| *at);
             let mut turns = match self.watch.wait(due) {
                 Ok(ready) => ready,
-                Err(_) => self.look_everywhere(),
+                Err(_) => self.all_keys_after_pause(),
             };
             if turns.remove(&STOP) {
                 break;
@@ -237,7 +237,7 @@ impl Service {
     }
 
     /// Replaces the wait while it fails: after a pause, everything gets a turn.
-    fn look_everywhere(&self) -> BTreeSet<u64> {
+    fn all_keys_after_pause(&self) -> BTreeSet<u64> {
         std::thread::sleep(PAUSE);
         let stop = rustix::net::recv(&self.stopped, &mut [0; 1], RecvFlags::DONTWAIT);
         let is_stopped = matches!(stop, Ok((_, 0)));
@@ -256,13 +256,13 @@ impl Service {
         };
         let mut stock = Stock::new(&mut self.policy, &self.inventory, room);
         let stays = session.turn(&mut stock);
-        let newcomers = stock.newcomers;
+        let new_sessions = stock.new_sessions;
         if stays {
             self.put(key, session);
         } else {
             self.watch.forget(session.sources());
         }
-        for session in newcomers {
+        for session in new_sessions {
             self.add(session);
         }
     }
@@ -270,7 +270,7 @@ impl Service {
     /// Takes a session out, with what it counts for.
     fn take(&mut self, key: u64) -> Option<Session> {
         let session = self.sessions.remove(&key)?;
-        self.asking.remove(&key);
+        self.silent.remove(&key);
         if let Some(due) = session.due() {
             self.deadlines.remove(&(due, key));
         }
@@ -290,7 +290,7 @@ impl Service {
             return;
         }
         if session.seats() == 0 {
-            self.asking.insert(key);
+            self.silent.insert(key);
         }
         self.deadlines.extend(session.due().map(|due| (due, key)));
         self.seats += session.seats();
@@ -323,23 +323,23 @@ impl Service {
                 session.dismiss("too many requests of this user in a second");
                 continue;
             }
-            self.make_place();
+            self.displace_silent();
             self.add(session);
         }
     }
 
     /// Displaces a session that has requested nothing if there are too many.
-    fn make_place(&mut self) {
-        if self.asking.len() < ASKING_MAX {
+    fn displace_silent(&mut self) {
+        if self.silent.len() < SILENT_MAX {
             return;
         }
-        let asking = self.asking.iter();
-        let asking = asking.filter_map(|key| Some((*key, self.sessions.get(key)?.uid())));
-        let asking: Vec<(u64, u32)> = asking.collect();
-        let Some(session) = displaced(&asking).and_then(|key| self.take(key)) else {
+        let silent = self.silent.iter();
+        let silent = silent.filter_map(|key| Some((*key, self.sessions.get(key)?.uid())));
+        let silent: Vec<(u64, u32)> = silent.collect();
+        let Some(session) = displaced(&silent).and_then(|key| self.take(key)) else {
             return;
         };
         self.watch.forget(session.sources());
-        session.dismiss(crate::lent::FULL);
+        session.dismiss("too many programs have connected without a request; try again");
     }
 }

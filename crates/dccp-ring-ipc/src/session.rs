@@ -26,6 +26,8 @@ const ASKING: Duration = Duration::from_secs(5);
 /// The longest time to read the rest of a ring after its connection has ended, and to end a connection after its
 /// application has ended.
 const LINGER: Duration = Duration::from_secs(10);
+/// The time between two looks whether an application has taken the ring of an ended connection.
+const UNREAD: Duration = Duration::from_secs(1);
 /// The most messages that a session reads in one turn.
 const MESSAGES_MAX: usize = 16;
 
@@ -36,7 +38,7 @@ pub(crate) struct Session {
     channel: Option<Channel>,
     caller: RingCaller,
     resource: Resource,
-    /// The connections that the policy has permitted. Held by all sessions of one permission: a listener's, and its
+    /// The connections that the policy has permitted, and 1 for a listener. Held by all sessions of one permission: a listener's, and its
     /// connections'.
     permit: Option<Arc<u32>>,
     has_closed: bool,
@@ -57,6 +59,9 @@ pub(crate) struct Session {
 #[derive(Debug)]
 enum Resource {
     Nothing,
+    /// The connection has ended, and the application has not taken its ring. The descriptors on their way count as long as
+    /// it does not read.
+    UnreadRing,
     Connection(Lent),
     Listener(Box<Listening>),
 }
@@ -67,7 +72,7 @@ pub(crate) struct Stock<'a> {
     inventory: &'a Inventory,
     pub(crate) room: Room,
     /// New sessions of accepted connections.
-    pub(crate) newcomers: Vec<Session>,
+    pub(crate) new_sessions: Vec<Session>,
 }
 
 impl<'a> Stock<'a> {
@@ -76,7 +81,7 @@ impl<'a> Stock<'a> {
             policy,
             inventory,
             room,
-            newcomers: Vec::new(),
+            new_sessions: Vec::new(),
         }
     }
 
@@ -84,7 +89,7 @@ impl<'a> Stock<'a> {
     fn add(&mut self, session: Session) {
         self.room.memory = self.room.memory.saturating_sub(session.memory());
         self.room.seats = self.room.seats.saturating_sub(1);
-        self.newcomers.push(session);
+        self.new_sessions.push(session);
     }
 }
 
@@ -132,7 +137,7 @@ impl Session {
     /// to send.
     pub(crate) fn sources(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
         let news = match &self.resource {
-            Resource::Nothing => None,
+            Resource::Nothing | Resource::UnreadRing => None,
             Resource::Connection(lent) => {
                 let is_wanted = !lent.has_ended && self.unsent_reply.is_none();
                 Some((lent.events.as_fd(), is_wanted))
@@ -148,6 +153,7 @@ impl Session {
             (fd, flags)
         });
         let flags = match self.unsent_reply {
+            _ if matches!(self.resource, Resource::UnreadRing) => PollFlags::empty(),
             None => PollFlags::IN,
             // The channel has room, so that watching it would not wait.
             Some(_) if self.is_short => PollFlags::IN,
@@ -172,7 +178,7 @@ impl Session {
     pub(crate) fn seats(&self) -> usize {
         match self.resource {
             Resource::Nothing => 0,
-            Resource::Connection(_) | Resource::Listener(_) => 1,
+            Resource::UnreadRing | Resource::Connection(_) | Resource::Listener(_) => 1,
         }
     }
 
@@ -198,40 +204,67 @@ impl Session {
     /// Handles messages, arrivals, events and the deadline. Returns false when the session is over.
     pub(crate) fn turn(&mut self, stock: &mut Stock<'_>) -> bool {
         let is_over = self.until.is_some_and(|until| until <= clock::now());
-        let stays = if is_over {
+        let stays = if matches!(self.resource, Resource::UnreadRing) {
+            false
+        } else if is_over {
             self.expire()
         } else {
-            self.listen(stock) && self.accept(stock) && self.send_events()
+            self.read_messages(stock) && self.deliver_accepted(stock) && self.send_events()
         };
-        if !stays {
-            self.report_end(stock.policy);
+        if stays {
+            return true;
         }
-        stays
+        self.report_end(stock.policy);
+        if self.has_unread_ring() {
+            self.resource = Resource::UnreadRing;
+            self.until = None;
+            self.recheck_at = Some(clock::now() + UNREAD);
+            return true;
+        }
+        self.release_permit(stock.policy);
+        false
+    }
+
+    /// Whether the application keeps the descriptors of its ring in the channel. A closed channel has none.
+    fn has_unread_ring(&self) -> bool {
+        let is_ring = matches!(
+            self.resource,
+            Resource::Connection(_) | Resource::UnreadRing
+        );
+        is_ring
+            && self
+                .channel
+                .as_ref()
+                .is_some_and(|channel| !channel.is_read())
     }
 
     /// Takes back the resource, because the server ends.
     pub(crate) fn end(mut self, policy: &mut Policy) {
         self.report_end(policy);
         self.resource = Resource::Nothing;
+        self.release_permit(policy);
     }
 
     /// Tells the policy what has ended.
     fn report_end(&mut self, policy: &mut Policy) {
         match &self.resource {
-            Resource::Nothing => {}
+            Resource::Nothing | Resource::UnreadRing => {}
             Resource::Connection(lent) => {
                 if let Some(connection) = lent.entry.connection() {
-                    policy.closed(&connection);
+                    policy.connection_ended(&connection);
                 }
             }
             Resource::Listener(listening) => {
                 if let Some(listener) = listening.entry.listener() {
-                    policy.listener_closed(&listener);
+                    policy.listener_ended(&listener);
                 }
             }
         }
+    }
+
+    fn release_permit(&mut self, policy: &mut Policy) {
         if let Some(connections) = self.permit.take().and_then(Arc::into_inner) {
-            policy.ended(&self.caller, connections);
+            policy.released(&self.caller, connections);
         }
     }
 
@@ -244,7 +277,7 @@ impl Session {
     }
 
     /// Reads messages of the application. Returns false when the session is over.
-    fn listen(&mut self, stock: &mut Stock<'_>) -> bool {
+    fn read_messages(&mut self, stock: &mut Stock<'_>) -> bool {
         for _ in 0..MESSAGES_MAX {
             let received = self
                 .channel
@@ -252,7 +285,7 @@ impl Session {
                 .map_or(Incoming::Nothing, Channel::recv);
             let message = match received {
                 Incoming::Nothing => return true,
-                Incoming::End => return self.leave(),
+                Incoming::End => return self.on_hangup(),
                 Incoming::Message(bytes, _) if bytes.len() > MESSAGE_MAX => None,
                 Incoming::Message(bytes, _) => ClientMessage::parse(&bytes),
             };
@@ -289,7 +322,7 @@ impl Session {
     }
 
     /// Closes the connection or the listener of an application that has ended.
-    fn leave(&mut self) -> bool {
+    fn on_hangup(&mut self) -> bool {
         self.channel = None;
         self.until = Some(clock::now() + LINGER);
         let Some(lent) = self.lent() else {
@@ -301,16 +334,16 @@ impl Session {
 
     fn lend(&mut self, stock: &mut Stock<'_>, request: &RingRequest) -> bool {
         let lent = self.open(stock, request);
-        self.take(lent.map(Resource::Connection))
+        self.grant_or_refuse(lent.map(Resource::Connection))
     }
 
     fn lend_listener(&mut self, stock: &mut Stock<'_>, request: &RingListenRequest) -> bool {
         let listening = self.open_listener(stock, request);
-        self.take(listening.map(Box::new).map(Resource::Listener))
+        self.grant_or_refuse(listening.map(Box::new).map(Resource::Listener))
     }
 
     /// Stores the resource, or sends the reason for the refusal. Returns false when the session is over.
-    fn take(&mut self, given: Result<Resource, String>) -> bool {
+    fn grant_or_refuse(&mut self, given: Result<Resource, String>) -> bool {
         match given {
             Ok(resource) => {
                 self.resource = resource;
@@ -353,7 +386,7 @@ impl Session {
     ) -> Result<Listening, String> {
         stock.room.check_seat()?;
         let options = stock.policy.allow_listening(&self.caller, request)?;
-        self.permit = Some(Arc::new(request.connections));
+        self.permit = Some(Arc::new(request.connections.saturating_add(1)));
         let options =
             settle(options, request.ccid, &request.services).encapsulation(request.encapsulation);
         let options = stock.policy.with_law(options, request.law.as_deref())?;
@@ -370,7 +403,7 @@ impl Session {
     }
 
     /// Gives the application a connection if it asked for one and one waits. Returns false when the session is over.
-    fn accept(&mut self, stock: &mut Stock<'_>) -> bool {
+    fn deliver_accepted(&mut self, stock: &mut Stock<'_>) -> bool {
         let (Resource::Listener(listening), Some(permit)) = (&mut self.resource, &self.permit)
         else {
             return true;
@@ -400,6 +433,9 @@ impl Session {
             });
         } else {
             lent.socket.abort();
+            if let Some(connection) = lent.entry.connection() {
+                stock.policy.connection_ended(&connection);
+            }
         }
         sent
     }

@@ -226,7 +226,10 @@ fn forbidden_request_is_refused_with_a_reason() {
     };
     is_refused(with(|r| r.remote.dccp_port = 5002), "only to port 5001");
     is_refused(with(|r| r.shape.slots = 3), "a power of two");
-    is_refused(with(|r| r.shape = Shape::new(1 << 16, 65535)), "are left");
+    is_refused(
+        with(|r| r.shape = Shape::new(1 << 16, 65535)),
+        "the memory left",
+    );
     is_refused(with(|r| r.ccid = Some(77)), "77: must be one of");
     is_refused(with(|r| r.service.0 = u32::MAX), "never valid");
     let refused = with(|r| r.service.0 = 7);
@@ -252,7 +255,7 @@ fn server_lends_at_most_its_limits_and_reclaims_memory() {
     let world = World::new("limits", limits);
     let first = world.connect().unwrap();
     let large = RingRequest::new(world.peer, Shape::new(2, 10_000));
-    let left = format!("{} are left", 2 * bytes - 1);
+    let left = format!("at most {}, the memory left", 2 * bytes - 1);
     is_refused(RingClient::connect(&world.path, &large), &left);
     let second = world.connect().unwrap();
     is_refused(world.connect(), "too many applications");
@@ -276,7 +279,7 @@ impl RingPolicy for One {
         Ok(Options::new())
     }
 
-    fn ended(&mut self, _: &RingCaller, _: u32) {
+    fn released(&mut self, _: &RingCaller, _: u32) {
         self.rings -= 1;
         self.ended.fetch_add(1, Ordering::Relaxed);
     }
@@ -344,7 +347,7 @@ impl RingPolicy for Rash {
         Ok(Options::new())
     }
 
-    fn ended(&mut self, _: &RingCaller, _: u32) {
+    fn released(&mut self, _: &RingCaller, _: u32) {
         panic!("a test's panic");
     }
 }

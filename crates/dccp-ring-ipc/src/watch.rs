@@ -13,7 +13,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 /// The most descriptors that one wait reports.
 const EVENTS: usize = 64;
 
-/// Waits for many descriptors, each under the key of its owner. The cost grows with those that are ready only.
+/// Waits for many descriptors, each under the key of its owner. The cost grows only with the number of ready descriptors.
 pub(crate) struct Watch {
     epoll: OwnedFd,
 }
@@ -28,8 +28,8 @@ impl Watch {
         Ok(Self { epoll })
     }
 
-    /// Watches the descriptors that an owner holds for these flags; without flags, not. Those that it held before may be
-    /// closed.
+    /// Registers the owner's descriptors for these events, and removes those without events. Descriptors registered before
+    /// may already be closed.
     ///
     /// # Errors
     /// When the system has no memory for it, or the user watches too many.

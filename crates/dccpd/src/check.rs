@@ -1,7 +1,8 @@
 //! `dccpd check`: reads a policy, and shows what it says.
 
-use crate::policy::{Policy, Rule};
-use core::fmt::Write as _;
+use crate::policy::{Policy, Rule, Target};
+use core::fmt::Display;
+use dccp::safeudp::Profile;
 use dccp_cli::quantity::show;
 use dccp_cli::{Failure, exit, print};
 use std::path::Path;
@@ -14,36 +15,62 @@ pub(crate) fn run(path: &Path) -> Result<u8, Failure> {
 }
 
 fn summary(path: &Path, policy: &Policy) -> String {
-    let mut text = format!("{} is valid\n", path.display());
-    // Writing to a text cannot fail.
-    let _ = writeln!(text, "all connections together: {}", rate(policy.rate));
+    let mut lines = vec![
+        format!("{} is valid", path.display()),
+        format!("all connections: {}", rate(policy.max_rate)),
+        format!(
+            "administrators: root, the user of dccpd, {}",
+            policy.administrators
+        ),
+    ];
     for (index, rule) in policy.rules.iter().enumerate() {
-        let _ = writeln!(text, "rule {}: {}", index + 1, describe(rule));
+        lines.push(format!("rule {}: users {}", index + 1, rule.users));
+        lines.extend(describe(rule).map(|line| format!("  {line}")));
     }
     if policy.rules.is_empty() {
-        text.push_str("there is no rule: nobody may connect or listen\n");
+        lines.push("there is no rule: no user may connect or listen".into());
     }
-    text
+    lines.join("\n") + "\n"
 }
 
-fn describe(rule: &Rule) -> String {
-    let list = |targets: &[crate::policy::Target]| {
-        let all: Vec<String> = targets.iter().map(ToString::to_string).collect();
-        if all.is_empty() {
-            "nowhere".to_owned()
-        } else {
-            all.join(", ")
-        }
+fn describe(rule: &Rule) -> [String; 6] {
+    let laws = rule.allowed_laws.as_ref();
+    let laws = laws.map_or_else(
+        || "laws without options".to_owned(),
+        |laws| list(laws, "no law"),
+    );
+    let default_law = rule.default_law.as_ref();
+    let default_law = default_law.map_or_else(|| "reno".to_owned(), ToString::to_string);
+    let profile = match rule.profile() {
+        Profile::Shared => "",
+        Profile::Provisioned => "; SafeUDP on a provisioned network",
     };
-    let ccids: Vec<String> = rule.ccids.iter().map(u8::to_string).collect();
-    format!(
-        "connect to {}; listen at {}; CCID {}; {} connections; {}",
-        list(&rule.connect),
-        list(&rule.listen),
-        ccids.join(", "),
-        rule.connections,
-        rate(rule.rate)
-    )
+    [
+        format!("connect to {}", targets(&rule.connect)),
+        format!("listen at {}", targets(&rule.listen)),
+        format!("over {}", list(&rule.over, "nothing")),
+        format!("CCID {}{profile}", list(&rule.ccids, "none")),
+        format!("{laws}; {default_law} where programs choose none"),
+        format!(
+            "each user: {} connections, {} for a ring, {}",
+            rule.max_connections,
+            show::bytes(rule.max_ring_memory),
+            rate(rule.max_rate)
+        ),
+    ]
+}
+
+fn targets(targets: &[Target]) -> String {
+    list(targets, "nowhere")
+}
+
+fn list<T: Display>(items: &[T], none: &str) -> String {
+    let texts: Vec<String> = items.iter().map(ToString::to_string).collect();
+    if texts.is_empty() {
+        none.to_owned()
+    } else {
+        texts.join(", ")
+    }
 }
 
 fn rate(cap: Option<u64>) -> String {

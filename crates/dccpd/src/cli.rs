@@ -42,12 +42,12 @@ pub(crate) fn parse<T: Parser>(
 
 /// The command line of `dccpd`, for manual pages, completions and tests.
 pub fn daemon() -> clap::Command {
-    Daemon::command()
+    DaemonWords::command()
 }
 
 /// The command line of `dccpctl`, for manual pages, completions and tests.
 pub fn control() -> clap::Command {
-    Control::command()
+    ControlWords::command()
 }
 
 #[derive(Parser, Debug)]
@@ -59,7 +59,7 @@ pub fn control() -> clap::Command {
     args_conflicts_with_subcommands = true,
     disable_help_subcommand = true
 )]
-pub(crate) struct Daemon {
+pub(crate) struct DaemonWords {
     #[command(subcommand)]
     pub(crate) command: Option<DaemonCommand>,
     /// The policy file
@@ -103,7 +103,7 @@ pub(crate) enum DaemonCommand {
     after_help = CONTROL_HELP,
     disable_help_subcommand = true
 )]
-pub(crate) struct Control {
+pub(crate) struct ControlWords {
     /// The daemon's socket for administrators
     #[arg(
         long,
@@ -119,7 +119,7 @@ pub(crate) struct Control {
 const CONTROL_HELP: &str = "Examples:
   dccpctl connections            all connections with their congestion control
   dccpctl counters               what all connections sent and received
-  dccpctl trace 7 -w seven.pcapng --seconds 10
+  dccpctl trace 7 -w seven.pcapng -t 10
   dccpctl reload                 read the policy again
 
 Exit codes: 0 done, 1 could not run, 2 wrong command line, 4 the daemon refused, 130 interrupted.";
@@ -130,7 +130,7 @@ pub(crate) enum ControlCommand {
     Connections(Form),
     /// Show the listeners, like `ss -l`
     Listeners(Form),
-    /// Show the counters of the host, like `nstat`
+    /// Show the counters of the host, like `nstat -a`
     Counters(CountersForm),
     /// Write the packets of a connection as pcapng
     Trace(TraceWords),
@@ -173,7 +173,7 @@ pub(crate) struct CountersForm {
     #[arg(long)]
     pub(crate) prometheus: bool,
     /// Print counters that are zero, too
-    #[arg(short = 'z', long)]
+    #[arg(short = 'z', long, conflicts_with_all = ["json", "prometheus"])]
     pub(crate) zeros: bool,
     /// Those of one connection only
     #[arg(long, value_name = "ID", conflicts_with = "prometheus")]
@@ -191,8 +191,8 @@ pub(crate) struct TraceWords {
     #[arg(short = 'c', long, value_name = "N")]
     pub(crate) packets: Option<u64>,
     /// End after this time
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    pub(crate) seconds: Option<Duration>,
+    #[arg(short = 't', long, value_name = "TIME", value_parser = time)]
+    pub(crate) time: Option<Duration>,
     /// Bytes of each packet from the DCCP header on; the header is always whole
     #[arg(short = 's', long, value_name = "BYTES", default_value = "65535")]
     pub(crate) snap: usize,

@@ -94,7 +94,7 @@ fn trace(admin: &Path, words: &TraceWords) -> Result<(), Failure> {
         id: words.id,
         snap: words.snap,
         packets: words.packets,
-        seconds: words.seconds.map(|time| time.as_secs_f64()),
+        seconds: words.time.map(|time| time.as_secs_f64()),
     });
     let ((), mut packets) = ask(admin, &request)?;
     // The connection may be silent for long.

@@ -10,12 +10,12 @@
 #![cfg(target_os = "linux")]
 
 mod admin;
+mod admission;
 mod check;
 mod cli;
 mod ctl;
-mod gatekeeper;
+mod daemon;
 mod metrics;
-mod office;
 mod policy;
 mod service;
 mod trace;
@@ -23,7 +23,7 @@ mod users;
 
 pub use cli::{control, daemon};
 
-use cli::{Control, Daemon, DaemonCommand, Parsed};
+use cli::{ControlWords, DaemonCommand, DaemonWords, Parsed};
 use dccp_cli::{Failure, end, exit, package, print};
 use std::process::ExitCode;
 
@@ -36,14 +36,14 @@ pub fn run_daemon() -> ExitCode {
 /// Runs `dccpctl` with the words of the command line.
 #[must_use]
 pub fn run_control() -> ExitCode {
-    let parsed = cli::parse::<Control>(std::env::args_os().skip(1));
+    let parsed = cli::parse::<ControlWords>(std::env::args_os().skip(1));
     end(parsed.and_then(|parsed| match parsed {
         Parsed::Show(text) => show(&text),
         Parsed::Command(words) => ctl::perform(&words.admin_socket, &words.command),
     }))
 }
 
-fn perform(parsed: Parsed<Daemon>) -> Result<u8, Failure> {
+fn perform(parsed: Parsed<DaemonWords>) -> Result<u8, Failure> {
     match parsed {
         Parsed::Show(text) => show(&text),
         Parsed::Command(words) => match words.command {

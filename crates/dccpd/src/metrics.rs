@@ -1,6 +1,6 @@
 //! Counters for Prometheus.
 
-use crate::office::Office;
+use crate::daemon::Daemon;
 use core::net::SocketAddr;
 use core::time::Duration;
 use dccp::{Instant, clock};
@@ -20,7 +20,7 @@ const AGE_MAX: Duration = Duration::from_secs(1);
 pub(crate) fn serve(
     at: SocketAddr,
     has_connections: bool,
-    office: Arc<Office>,
+    daemon: Arc<Daemon>,
 ) -> Result<Server, Failure> {
     let last: Mutex<Option<(Instant, Snapshot)>> = Mutex::default();
     let read = move || {
@@ -31,7 +31,7 @@ pub(crate) fn serve(
         if let Some((_, snapshot)) = last.as_ref().filter(is_young) {
             return Ok(snapshot.clone());
         }
-        let snapshot = office.snapshot();
+        let snapshot = daemon.snapshot();
         *last = Some((now, snapshot.clone()));
         Ok(snapshot)
     };

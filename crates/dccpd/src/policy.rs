@@ -7,9 +7,10 @@ use crate::users::UserSet;
 use core::net::SocketAddr;
 use core::time::Duration;
 use dccp::Encapsulation;
-use dccp::safeudp::Profile;
+use dccp::safeudp::{self, Profile};
 use dccp_cli::Failure;
 use dccp_cli::law::NamedLaw;
+use serde::Deserialize;
 use std::path::{Path, PathBuf};
 pub(crate) use target::Target;
 
@@ -19,29 +20,29 @@ pub(crate) const PATH: &str = "/etc/dccpd.toml";
 /// A policy file, checked.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Policy {
-    pub(crate) service: Service,
+    pub(crate) start: StartSettings,
     /// Bits of data per second that all connections send together; `None`: no cap.
-    pub(crate) rate: Option<u64>,
+    pub(crate) max_rate: Option<u64>,
     pub(crate) log: Logged,
     /// Users who may use `dccpctl` beside root and the daemon's own user.
     pub(crate) administrators: UserSet,
     pub(crate) rules: Vec<Rule>,
 }
 
-/// Settings that count from the start of the daemon to its end.
+/// Settings that take effect when the daemon starts.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Service {
+pub(crate) struct StartSettings {
     pub(crate) socket: PathBuf,
     pub(crate) admin_socket: PathBuf,
     pub(crate) udp_port: u16,
-    /// Protocol 33 may be used. It needs `CAP_NET_RAW`.
-    pub(crate) protocol_33: bool,
+    /// The carriers of DCCP. IP (protocol 33) needs `CAP_NET_RAW`.
+    pub(crate) over: Vec<Encapsulation>,
     pub(crate) threads: usize,
     pub(crate) busy_wait: Duration,
     /// Connections and listeners of all users together.
-    pub(crate) connections: usize,
+    pub(crate) max_connections: usize,
     /// Bytes of all rings together.
-    pub(crate) memory: u64,
+    pub(crate) max_memory: u64,
     /// The address for Prometheus.
     pub(crate) metrics: Option<SocketAddr>,
     /// Series for each connection, too.
@@ -49,7 +50,8 @@ pub(crate) struct Service {
 }
 
 /// The requests that the daemon writes to its log.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Logged {
     Nothing,
     #[default]
@@ -65,19 +67,19 @@ pub(crate) struct Rule {
     pub(crate) listen: Vec<Target>,
     /// CCIDs that connections may have, preferred first.
     pub(crate) ccids: Vec<u8>,
-    /// Names of laws that requests may choose; `None`: all.
-    pub(crate) laws: Option<Vec<String>>,
+    /// Laws that requests may choose, with their options; `None`: all without options.
+    pub(crate) allowed_laws: Option<Vec<String>>,
     /// The law of connections whose request chooses none.
-    pub(crate) law: Option<NamedLaw>,
+    pub(crate) default_law: Option<NamedLaw>,
     /// The network that CCID 248 may assume.
-    pub(crate) safeudp: Profile,
+    pub(crate) safeudp_profile: Profile,
     pub(crate) over: Vec<Encapsulation>,
     /// Bits of data per second that the connections of one user send together; `None`: no cap.
-    pub(crate) rate: Option<u64>,
+    pub(crate) max_rate: Option<u64>,
     /// Connections of one user. A listener counts for as many as its request asks for, and one more.
-    pub(crate) connections: u32,
+    pub(crate) max_connections: u32,
     /// Bytes of one ring.
-    pub(crate) ring_memory: u64,
+    pub(crate) max_ring_memory: u64,
 }
 
 impl Policy {
@@ -93,13 +95,30 @@ impl Policy {
     pub(crate) fn rule(&self, uid: u32, gid: u32) -> Option<&Rule> {
         self.rules.iter().find(|rule| rule.users.has(uid, gid))
     }
+
+    /// Whether a rule lets CCID 248 assume a network whose operator has reserved the rate.
+    pub(crate) fn needs_provisioned(&self) -> bool {
+        let is_used = |rule: &Rule| rule.profile() == Profile::Provisioned;
+        self.rules.iter().any(is_used)
+    }
 }
 
 impl Rule {
-    /// Whether a request may choose a law by this text.
+    /// Whether a request may choose a law by this text. Options can make a law as aggressive as many flows, so they must be
+    /// listed as a whole.
     pub(crate) fn permits_law(&self, text: &str) -> bool {
-        let name = text.split_once(':').map_or(text, |(name, _)| name);
-        let laws = self.laws.as_ref();
-        laws.is_none_or(|laws| laws.iter().any(|law| law == name))
+        match &self.allowed_laws {
+            Some(laws) => laws.iter().any(|law| law == text),
+            None => !text.contains(':'),
+        }
+    }
+
+    /// The profile of CCID 248. Without that CCID none needs a privilege.
+    pub(crate) fn profile(&self) -> Profile {
+        if self.ccids.contains(&safeudp::NUMBER) {
+            self.safeudp_profile
+        } else {
+            Profile::Shared
+        }
     }
 }

@@ -1,27 +1,30 @@
 //! The daemon: starts its parts, then waits for signals.
 
 use crate::admin;
-use crate::gatekeeper::Gatekeeper;
+use crate::admission::Admission;
+use crate::daemon::Daemon;
 use crate::metrics;
-use crate::office::Office;
-use crate::policy::{Policy, Service};
+use crate::policy::{Policy, StartSettings};
 use crate::trace::Traces;
 use core::num::NonZeroUsize;
 use core::time::Duration;
+use dccp::safeudp::{Profile, SafeUdpConfig};
+use dccp::unstable::io::local::refuse_descriptors;
 use dccp::{DccpAddr, Encapsulation, Engine, EngineOptions, Listener, Options, clock};
 use dccp_cli::log::print;
 use dccp_cli::{Failure, exit};
 use dccp_ring_ipc::{RingLimits, RingServer};
 use listenfd::ListenFd;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sd_notify::NotifyState;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::fs::Permissions;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::net::UnixListener;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -29,75 +32,88 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 /// The longest time at the end for connections to close.
 const CLOSING: Duration = Duration::from_secs(2);
 
+/// Descriptors of one connection: channel, doorbell and events with a duplicate of each, and a UDP socket.
+const DESCRIPTORS: usize = 7;
+/// Descriptors of the daemon itself.
+const OWN_DESCRIPTORS: usize = 64;
+
 /// Runs the daemon until a signal ends it.
 ///
 /// # Errors
 /// The policy is wrong, or the system lacks something that it needs.
 pub(crate) fn run(path: &Path) -> Result<u8, Failure> {
     let policy = Policy::read(path)?;
-    let service = policy.service.clone();
+    let settings = policy.start.clone();
     let signals = signals()?;
     let sockets = Sockets::take()?;
     let traces = Arc::new(Traces::default());
-    let engine = start_engine(&service, traces.clone())?;
-    let owned = own_port(&engine, service.udp_port)?;
-    if service.protocol_33 {
+    let engine = start_engine(&settings, traces.clone())?;
+    let owned = own_port(&engine, settings.udp_port)?;
+    if settings.over.contains(&Encapsulation::Ip) {
         check_protocol_33(&engine)?;
     }
-    let gatekeeper = Gatekeeper::new(policy, engine.clone());
-    let office = Arc::new(Office {
+    if policy.needs_provisioned() {
+        check_provisioned()?;
+    }
+    let admission = Admission::new(policy, engine.clone());
+    let daemon = Arc::new(Daemon {
         policy: path.to_owned(),
-        rings: lend(&service, sockets.rings, gatekeeper.clone())?,
-        gatekeeper,
+        rings: lend(&settings, sockets.rings, admission.clone())?,
+        admission,
         engine: engine.clone(),
         traces,
         since: clock::now(),
     });
+    let is_admin_given = sockets.admin.is_some();
     let admin = match sockets.admin {
         Some(listener) => listener,
-        None => bind_admin(&service.admin_socket)?,
+        None => bind_admin(&settings.admin_socket)?,
     };
-    admin::server::start(admin, office.clone()).map_err(|e| no_thread(&e))?;
-    let metrics = match service.metrics {
+    // Closing some descriptors can take long. Systems before Linux 6.16 cannot refuse them.
+    let _ = refuse_descriptors(admin.as_fd());
+    admin::server::start(admin, daemon.clone()).map_err(|e| no_thread(&e))?;
+    let metrics = match settings.metrics {
         Some(at) => Some(metrics::serve(
             at,
-            service.connection_metrics,
-            office.clone(),
+            settings.connection_metrics,
+            daemon.clone(),
         )?),
         None => None,
     };
     print(&format!(
         "dccpd {} lends DCCP at {} (UDP port {})",
         env!("CARGO_PKG_VERSION"),
-        service.socket.display(),
-        service.udp_port
+        settings.socket.display(),
+        settings.udp_port
     ));
     // Without systemd there is no receiver.
     let _ = sd_notify::notify(&[NotifyState::Ready]);
-    wait(&signals, &office);
+    wait(&signals, &daemon);
     let _ = sd_notify::notify(&[NotifyState::Stopping]);
     print("dccpd ends");
     // The connections of all programs close first.
-    office.rings.stop();
+    daemon.rings.stop();
     drop((metrics, owned));
     // Those that do not close in time are forgotten.
     let _ = engine.wait_idle(CLOSING);
-    let _ = std::fs::remove_file(&service.admin_socket);
+    if !is_admin_given {
+        let _ = std::fs::remove_file(&settings.admin_socket);
+    }
     Ok(exit::DONE)
 }
 
 /// Reads signals until one ends the daemon. Tells the watchdog of systemd that all threads work.
-fn wait(signals: &Receiver<i32>, office: &Office) {
+fn wait(signals: &Receiver<i32>, daemon: &Daemon) {
     let watchdog = sd_notify::watchdog_enabled();
     let pause = watchdog.map_or(Duration::MAX, |time| time / 3);
     loop {
         match signals.recv_timeout(pause.min(Duration::from_hours(1))) {
             // Its mistakes are in the log.
-            Ok(SIGHUP) => drop(office.reload()),
+            Ok(SIGHUP) => drop(daemon.reload()),
             Ok(_) | Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => {}
         }
-        if watchdog.is_some() && office.works() {
+        if watchdog.is_some() && daemon.works() {
             let _ = sd_notify::notify(&[NotifyState::Watchdog]);
         }
     }
@@ -123,11 +139,11 @@ fn signals() -> Result<Receiver<i32>, Failure> {
     Ok(signals)
 }
 
-fn start_engine(service: &Service, traces: Arc<Traces>) -> Result<Engine, Failure> {
-    let threads = NonZeroUsize::new(service.threads).unwrap_or(NonZeroUsize::MIN);
+fn start_engine(settings: &StartSettings, traces: Arc<Traces>) -> Result<Engine, Failure> {
+    let threads = NonZeroUsize::new(settings.threads).unwrap_or(NonZeroUsize::MIN);
     let options = EngineOptions::new()
         .name("dccpd-engine")
-        .busy_wait(service.busy_wait)
+        .busy_wait(settings.busy_wait)
         .threads(threads)
         .tap(traces);
     Engine::start(&options).map_err(|e| no_thread(&e))
@@ -143,9 +159,12 @@ fn own_port(engine: &Engine, udp_port: u16) -> Result<Listener, Failure> {
     let options = dccp::unstable::permit_system_port(options);
     let v4 = DccpAddr::new(Ipv4Addr::UNSPECIFIED.into(), udp_port, 0);
     let v6 = DccpAddr::new(Ipv6Addr::UNSPECIFIED.into(), udp_port, 0);
-    let both = Listener::bind(&[v6, v4][..], &options);
-    // A host without IPv6 has IPv4 only.
-    let bound = both.or_else(|_| Listener::bind(v4, &options));
+    let bound = if has_ipv6() {
+        Listener::bind(&[v6, v4][..], &options)
+    } else {
+        print("this host has no IPv6");
+        Listener::bind(v4, &options)
+    };
     bound.map_err(|e| {
         let what = format!("UDP port {udp_port} cannot be opened: {e}");
         Failure::run(
@@ -153,6 +172,11 @@ fn own_port(engine: &Engine, udp_port: u16) -> Result<Listener, Failure> {
             "stop the program that has it, or change udp-port in the policy",
         )
     })
+}
+
+/// Whether the host has IPv6: then it has the address of loopback.
+fn has_ipv6() -> bool {
+    std::net::UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)).is_ok()
 }
 
 /// Whether this process may use protocol 33.
@@ -166,31 +190,59 @@ fn check_protocol_33(engine: &Engine) -> Result<(), Failure> {
         let what = format!("protocol 33 cannot be opened: {e}");
         Failure::run(
             what,
-            "give dccpd CAP_NET_RAW, or leave protocol-33 out of the policy",
+            "give dccpd CAP_NET_RAW, or leave ip out of the key over",
         )
     })
 }
 
+/// Whether this process may let CCID 248 assume a provisioned network.
+fn check_provisioned() -> Result<(), Failure> {
+    let provisioned = SafeUdpConfig {
+        profile: Profile::Provisioned,
+        ..SafeUdpConfig::default()
+    };
+    let checked = Options::new().safe_udp(provisioned).check();
+    checked.map_err(|e| {
+        let next = "give dccpd CAP_NET_ADMIN, or leave safeudp-profile out of the policy";
+        Failure::run(e.to_string(), next)
+    })
+}
+
 fn lend(
-    service: &Service,
+    settings: &StartSettings,
     given: Option<OwnedFd>,
-    gatekeeper: Gatekeeper,
+    admission: Admission,
 ) -> Result<RingServer, Failure> {
     let limits = RingLimits {
-        clients: service.connections,
-        memory: service.memory,
+        clients: settings.max_connections.min(places()),
+        memory: settings.max_memory,
     };
-    let path = &service.socket;
+    let path = &settings.socket;
     let is_given = given.is_some();
     let server = match given {
-        Some(socket) => RingServer::from_socket(socket, limits, gatekeeper),
-        None => RingServer::bind(path, limits, gatekeeper),
+        Some(socket) => RingServer::from_socket(socket, limits, admission),
+        None => RingServer::bind(path, limits, admission),
     };
     let server = server.map_err(|e| Failure::run(e.to_string(), e.next_step()))?;
     if !is_given {
         open_to_all(path)?;
     }
     Ok(server)
+}
+
+/// Raises the limit of descriptors as far as this process may. Returns the number of connections that it suffices for.
+fn places() -> usize {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    let _ = setrlimit(Resource::Nofile, raised);
+    let Some(most) = getrlimit(Resource::Nofile).current else {
+        return usize::MAX;
+    };
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    most.saturating_sub(OWN_DESCRIPTORS) / DESCRIPTORS
 }
 
 /// Lets all users connect. The policy decides who may do what.
@@ -201,10 +253,12 @@ fn open_to_all(path: &Path) -> Result<(), Failure> {
 
 fn bind_admin(path: &Path) -> Result<UnixListener, Failure> {
     let bind = || UnixListener::bind(path);
-    let bound = bind().or_else(|e| match e.kind() {
-        // No daemon has it, because this one has the UDP port.
-        io::ErrorKind::AddrInUse => std::fs::remove_file(path).and_then(|()| bind()),
-        _ => Err(e),
+    let bound = bind().or_else(|e| {
+        if e.kind() == io::ErrorKind::AddrInUse && is_deserted(path) {
+            std::fs::remove_file(path)?;
+            return bind();
+        }
+        Err(e)
     });
     let listener = bound.map_err(|e| {
         let what = format!("{} cannot be opened: {e}", path.display());
@@ -215,6 +269,14 @@ fn bind_admin(path: &Path) -> Result<UnixListener, Failure> {
     })?;
     open_to_all(path)?;
     Ok(listener)
+}
+
+/// Whether a path is a socket that an ended daemon has left.
+fn is_deserted(path: &Path) -> bool {
+    let is_socket =
+        std::fs::symlink_metadata(path).is_ok_and(|about| about.file_type().is_socket());
+    let connected = UnixStream::connect(path);
+    is_socket && connected.is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused)
 }
 
 fn no_thread(e: &io::Error) -> Failure {

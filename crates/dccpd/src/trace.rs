@@ -14,9 +14,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Packets of a trace that wait to be written. Those that do not fit are counted.
 const QUEUE: usize = 4096;
 /// Traces at the same time.
-const TRACES_MAX: usize = 8;
-/// The longest time between two looks whether the trace shall end.
-const LOOK: Duration = Duration::from_millis(100);
+pub(crate) const TRACES_MAX: usize = 8;
+/// The interval of checks whether to end the trace.
+const CHECK: Duration = Duration::from_millis(100);
 
 /// Copies the packets of traced connections. Without a trace, a packet costs one read of memory.
 #[derive(Debug, Default)]
@@ -51,6 +51,14 @@ struct Captured {
     bytes: Box<[u8]>,
     /// Bytes from the DCCP header on, those that were not captured included.
     len: usize,
+}
+
+/// When a trace ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    Now,
+    /// The connection has ended: no packets follow those that wait.
+    AfterTheQueue,
 }
 
 /// A running trace. Dropping it ends it.
@@ -138,11 +146,11 @@ fn is_of(flow: &Flow, packet: &TappedPacket<'_>) -> bool {
 }
 
 impl Trace {
-    /// Writes packets as pcapng until `shall_end` says so, or the reader is gone.
+    /// Writes packets as pcapng. `end_of` gets the number of packets written, and returns the end when it has come.
     pub(crate) fn write(
         self,
         out: impl Write,
-        mut shall_end: impl FnMut(u64) -> bool,
+        end_of: impl Fn(u64) -> Option<End>,
     ) -> io::Result<()> {
         let application = format!("dccpd {}", env!("CARGO_PKG_VERSION"));
         let section = pcapng::Section {
@@ -154,27 +162,39 @@ impl Trace {
         let (start, start_unix_ns) = (clock::now(), unix_time());
         let mut writer = pcapng::Writer::new(out, &section)?;
         let mut bytes = Vec::new();
+        let mut write = |writer: &mut pcapng::Writer<_>, captured: &Captured| {
+            bytes.clear();
+            let len = datagram(captured, self.flow.path).write(&mut bytes);
+            writer.packet(&pcapng::Packet {
+                time_ns: start_unix_ns + nanos(captured.at - start),
+                bytes: &bytes,
+                len,
+                direction: Some(if captured.is_sent {
+                    Direction::Out
+                } else {
+                    Direction::In
+                }),
+                comment: None,
+            })
+        };
         let mut written = 0;
-        while !shall_end(written) {
-            match self.packets.recv_timeout(LOOK) {
+        let end = loop {
+            if let Some(end) = end_of(written) {
+                break end;
+            }
+            match self.packets.recv_timeout(CHECK) {
                 Ok(captured) => {
-                    bytes.clear();
-                    let len = datagram(&captured, self.flow.path).write(&mut bytes);
-                    writer.packet(&pcapng::Packet {
-                        time_ns: start_unix_ns + nanos(captured.at - start),
-                        bytes: &bytes,
-                        len,
-                        direction: Some(if captured.is_sent {
-                            Direction::Out
-                        } else {
-                            Direction::In
-                        }),
-                        comment: None,
-                    })?;
+                    write(&mut writer, &captured)?;
                     written += 1;
                 }
                 Err(RecvTimeoutError::Timeout) => writer.flush()?,
-                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Disconnected) => break End::Now,
+            }
+        };
+        if end == End::AfterTheQueue {
+            // The last packets, with the Reset of the connection, wait there.
+            while let Ok(captured) = self.packets.recv_timeout(CHECK) {
+                write(&mut writer, &captured)?;
             }
         }
         let statistics = pcapng::Statistics {

@@ -1,11 +1,15 @@
 //! Users and groups of a policy, by name or number.
 
+use core::fmt;
+use dccp_cli::Failure;
 use nix::unistd::{Group, User};
 use std::collections::BTreeSet;
 
 /// A set of users. Names are looked up once, when the policy is read.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct UserSet {
+    /// As they were written.
+    words: Vec<String>,
     has_all: bool,
     users: BTreeSet<u32>,
     groups: BTreeSet<u32>,
@@ -15,9 +19,12 @@ impl UserSet {
     /// Reads a list of words: `alice`, `1000`, `@video` (a group), `*` (all users).
     ///
     /// # Errors
-    /// Returns the word that names no user, with a hint.
-    pub(crate) fn read(words: &[String]) -> Result<Self, (String, &'static str)> {
-        let mut set = Self::default();
+    /// A word names no user.
+    pub(crate) fn read(words: &[String]) -> Result<Self, Failure> {
+        let mut set = Self {
+            words: words.to_vec(),
+            ..Self::default()
+        };
         for word in words {
             if word == "*" {
                 set.has_all = true;
@@ -29,7 +36,7 @@ impl UserSet {
                 });
                 let uid = found.ok_or_else(|| {
                     let problem = format!("{word}: there is no such user");
-                    (problem, "write a user's name or number, @GROUP, or *")
+                    Failure::usage(problem, "write a user's name or number, @GROUP, or *")
                 })?;
                 set.users.insert(uid);
             }
@@ -37,17 +44,26 @@ impl UserSet {
         Ok(set)
     }
 
-    /// Adds a group: processes whose group it is, and its members.
-    fn add_group(&mut self, name: &str) -> Result<(), (String, &'static str)> {
+    /// Adds a group: processes whose group it is, its members, and users of `/etc/passwd` whose first group it is. Without
+    /// the last, such a user could take on another group for the moment.
+    fn add_group(&mut self, name: &str) -> Result<(), Failure> {
         let group = match name.parse() {
             Ok(gid) => Group::from_gid(nix::unistd::Gid::from_raw(gid)),
             Err(_) => Group::from_name(name),
         };
         let Ok(Some(group)) = group else {
             let problem = format!("@{name}: there is no such group");
-            return Err((problem, "write the name or number of a group after @"));
+            let next = "write the name or number of a group after @";
+            return Err(Failure::usage(problem, next));
         };
-        self.groups.insert(group.gid.as_raw());
+        let gid = group.gid.as_raw();
+        self.groups.insert(gid);
+        let accounts = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+        self.users.extend(accounts.lines().filter_map(|line| {
+            let mut fields = line.split(':').skip(2);
+            let uid: u32 = fields.next()?.parse().ok()?;
+            (fields.next()?.parse() == Ok(gid)).then_some(uid)
+        }));
         for member in group.mem {
             if let Ok(Some(user)) = User::from_name(&member) {
                 self.users.insert(user.uid.as_raw());
@@ -59,6 +75,15 @@ impl UserSet {
     /// Whether it has this user, or the user by this group.
     pub(crate) fn has(&self, uid: u32, gid: u32) -> bool {
         self.has_all || self.users.contains(&uid) || self.groups.contains(&gid)
+    }
+}
+
+impl fmt::Display for UserSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.words.is_empty() {
+            return f.write_str("no others");
+        }
+        f.write_str(&self.words.join(", "))
     }
 }
 
@@ -79,7 +104,7 @@ pub(crate) fn name_of(uid: u32) -> String {
 mod tests {
     use super::*;
 
-    fn read(words: &[&str]) -> Result<UserSet, (String, &'static str)> {
+    fn read(words: &[&str]) -> Result<UserSet, Failure> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         UserSet::read(&words)
     }
@@ -96,14 +121,16 @@ mod tests {
     fn groups_count_for_processes_that_have_them() {
         let set = read(&["@root"]).unwrap();
         assert!(set.has(4242, 0) && !set.has(4242, 4242));
-        assert_eq!(set, read(&["@0"]).unwrap());
+        // The first group of root.
+        assert!(set.has(0, 4242));
+        assert!(read(&["@0"]).unwrap().has(4242, 0));
     }
 
     #[test]
     fn unknown_name_is_an_error() {
-        let (problem, _) = read(&["no-such-user-here"]).unwrap_err();
-        assert_eq!(problem, "no-such-user-here: there is no such user");
-        let (problem, _) = read(&["@no-such-group"]).unwrap_err();
-        assert_eq!(problem, "@no-such-group: there is no such group");
+        let failure = read(&["no-such-user-here"]).unwrap_err();
+        assert_eq!(failure.what, "no-such-user-here: there is no such user");
+        let failure = read(&["@no-such-group"]).unwrap_err();
+        assert_eq!(failure.what, "@no-such-group: there is no such group");
     }
 }

@@ -5,13 +5,11 @@ use crate::limits::FILE_MAX;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use dccp_cli::Failure;
+use dccp_cli::args::hint_of_key;
 use std::ffi::OsString;
 use std::io::Read as _;
 use std::path::Path;
 use toml::{Table, Value};
-
-/// A key and the nearest name must be at least this similar.
-const SIMILAR: f64 = 0.6;
 
 /// Reads the options of a file, as words of the command line of the subcommand `name`. Leaves out those that the command
 /// line has: `given`.
@@ -38,7 +36,10 @@ pub(super) fn words(path: &Path, name: &str, given: &ArgMatches) -> Result<Vec<O
     let mut words = Vec::new();
     for (key, value) in &table {
         let Some((_, id)) = known.iter().find(|(long, _)| long == key) else {
-            let failure = Failure::usage(format!("{key}: there is no such key"), hint(key, &known));
+            let failure = Failure::usage(
+                format!("{key}: there is no such key"),
+                hint_of_key(key, known.iter().map(|(long, _)| *long)),
+            );
             return Err(located(path, failure));
         };
         let values = values(key, value).map_err(|failure| located(path, failure))?;
@@ -78,20 +79,6 @@ fn read(path: &Path) -> Result<String, Failure> {
         return Err(located(path, failure));
     }
     Ok(text)
-}
-
-fn hint(key: &str, known: &[(&str, &str)]) -> String {
-    let nearest = known
-        .iter()
-        .map(|(long, _)| (strsim::jaro_winkler(key, long), long))
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    match nearest {
-        Some((similarity, long)) if similarity >= SIMILAR => format!("did you mean {long}?"),
-        _ => {
-            let names: Vec<&str> = known.iter().map(|(long, _)| *long).collect();
-            format!("choose one of {}", names.join(", "))
-        }
-    }
 }
 
 /// The texts of a value: several of a list.

@@ -60,7 +60,7 @@ use crate::event::{CloseReason, Event};
 use crate::limiter::Limiter;
 use crate::path::Flow;
 use crate::queue::{Accepted, Delivery, Fate, Inbox, Offer, Outbox, Slot};
-use crate::rate_cap::Turn;
+use crate::rate_cap::Departure;
 use crate::seq::Seq;
 use crate::time::Instant;
 use crate::wire::features::Feature;
@@ -157,8 +157,8 @@ pub struct Connection {
     ccid_changed_at: Option<Instant>,
     /// No data leaves before this time (Drop Code 0).
     data_hold: Option<Instant>,
-    /// The turn at the caps that other connections share.
-    cap_turn: Turn,
+    /// The departure time at the caps that other connections share.
+    departure: Departure,
     /// Scheduled departure of the pending datagram; reported as pacing lateness.
     scheduled: Option<Instant>,
     /// Everything that may leave before the next input has left. `false` if unknown.
@@ -400,7 +400,7 @@ impl Connection {
             was_established: false,
             ccid_changed_at: None,
             data_hold: None,
-            cap_turn: Turn::default(),
+            departure: Departure::default(),
             scheduled: None,
             is_drained: false,
             timed: Instant::ZERO,

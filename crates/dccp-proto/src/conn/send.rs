@@ -326,10 +326,12 @@ impl Connection {
                 return ControlFlow::Break(true);
             }
             (Waiting::Datagram(offer), Permit::Now { packets }) => {
-                let turn = self.cap_turn.permit(&self.config.rate_caps, now, offer.len);
-                let most = match turn {
+                let permit = self
+                    .departure
+                    .permit(&self.config.rate_caps, now, offer.len);
+                let most = match permit {
                     Ok(most) => most,
-                    Err(at) => return self.wait_for_turn(now, at),
+                    Err(at) => return self.wait_for_departure(now, at),
                 };
                 let is_important = app.outbox.is_important();
                 match self.tx.cc.admits(now, offer.len, is_important) {
@@ -351,7 +353,7 @@ impl Connection {
     }
 
     /// A cap keeps data until `at`. To congestion control, that is as if the application had none.
-    fn wait_for_turn<T>(&mut self, now: Instant, at: Instant) -> ControlFlow<bool, T> {
+    fn wait_for_departure<T>(&mut self, now: Instant, at: Instant) -> ControlFlow<bool, T> {
         self.in_flight.on_app_limited();
         self.timers.set(Timer::Pace, at.max(now + MOMENT));
         self.is_drained = true;

@@ -98,7 +98,7 @@ fn client_that_did_not_read_gets_all_events_when_it_reads() {
 
 #[test]
 fn memory_of_client_that_does_not_read_is_reclaimed_after_the_end() {
-    let (mut session, _theirs, _listener) = session();
+    let (mut session, theirs, _listener) = session();
     tell_until_full(&mut session);
     let before = clock::now();
     let socket = &session.lent().unwrap().socket;
@@ -115,7 +115,12 @@ fn memory_of_client_that_does_not_read_is_reclaimed_after_the_end() {
     }));
     let inventory = Inventory::default();
     let mut stock = Stock::new(&mut policy, &inventory, room(0, 0));
-    assert!(!session.turn(&mut stock), "its time is over");
+    // Its time is over: the ring goes. Messages that the application does not read keep its seat.
+    assert!(session.turn(&mut stock));
+    assert!(session.lent().is_none() && session.seats() == 1 && session.due().is_some());
+    assert!(session.turn(&mut stock), "nothing was read");
+    drop(theirs);
+    assert!(!session.turn(&mut stock));
 }
 
 /// Allows every listener.

@@ -30,7 +30,7 @@ impl RingPolicy for Lets {
         }
     }
 
-    fn ended(&mut self, _: &RingCaller, _: u32) {
+    fn released(&mut self, _: &RingCaller, _: u32) {
         self.ended.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -218,7 +218,7 @@ fn connection_without_room_for_its_ring_waits_until_there_is() {
     let cases = [
         ("memory", memory(2 * bytes - 1), 16, "bytes"),
         ("seats", clients(2), 16, "too many applications"),
-        ("few", RingLimits::default(), 1, "1 connections at a time"),
+        ("few", RingLimits::default(), 1, "all 1 connections"),
     ];
     for (name, limits, connections, why) in cases {
         let host = Host::new(&format!("room-{name}"), limits, Options::new());

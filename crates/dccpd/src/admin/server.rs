@@ -1,7 +1,8 @@
 //! The daemon's side of the administrator's socket.
 
 use super::{Answer, REQUEST_MAX, Reloaded, Request, TraceRequest};
-use crate::office::Office;
+use crate::daemon::Daemon;
+use crate::trace::{End, TRACES_MAX};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::time::Duration;
 use dccp::clock;
@@ -17,7 +18,7 @@ use std::sync::Arc;
 /// Clients at the same time.
 const CLIENTS_MAX: usize = 16;
 /// The longest time to send a request, and to take a part of the answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The pause after the system could not accept.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -28,31 +29,13 @@ type Refusal = (String, &'static str);
 ///
 /// # Errors
 /// When the system has no thread.
-pub(crate) fn start(listener: UnixListener, office: Arc<Office>) -> io::Result<()> {
+pub(crate) fn start(listener: UnixListener, daemon: Arc<Daemon>) -> io::Result<()> {
     let clients = Arc::new(AtomicUsize::new(0));
     let accept = move || {
         for stream in listener.incoming() {
-            let Ok(stream) = stream else {
-                std::thread::sleep(PAUSE);
-                continue;
-            };
-            // Others get no seat, so that they cannot keep administrators out.
-            if !is_administrator(&stream, &office) {
-                let next = "become root, or ask for a place in the key admins of the policy";
-                // The few bytes fit; a client that has gone needs none.
-                let _ = refuse(&stream, ("only administrators may do this".into(), next));
-                continue;
-            }
-            let office = office.clone();
-            if let Some(seat) = Seat::take(&clients) {
-                let serve = move || {
-                    serve(&stream, &office);
-                    drop(seat);
-                };
-                // Without a thread the client finds the connection closed.
-                let _ = std::thread::Builder::new()
-                    .name("dccpd-client".into())
-                    .spawn(serve);
+            match stream {
+                Ok(stream) => admit(stream, &daemon, &clients),
+                Err(_) => std::thread::sleep(PAUSE),
             }
         }
     };
@@ -60,6 +43,34 @@ pub(crate) fn start(listener: UnixListener, office: Arc<Office>) -> io::Result<(
         .name("dccpd-admin".into())
         .spawn(accept)
         .map(drop)
+}
+
+/// Serves an administrator on a thread of its own. Other users get no seat, so that they cannot keep administrators out.
+fn admit(stream: UnixStream, daemon: &Arc<Daemon>, clients: &Arc<AtomicUsize>) {
+    let seat = Seat::take(clients);
+    let refusal = if !is_administrator(&stream, daemon) {
+        let next = "become root, or ask for a place in the key admins of the policy";
+        Some(("only administrators may do this".into(), next))
+    } else if seat.is_none() {
+        let what = format!("{CLIENTS_MAX} clients are connected already");
+        Some((what, "end another dccpctl, for example a trace"))
+    } else {
+        None
+    };
+    if let Some(refusal) = refusal {
+        // The few bytes fit; a client that has gone needs none.
+        let _ = refuse(&stream, refusal);
+        return;
+    }
+    let daemon = daemon.clone();
+    let serve = move || {
+        serve(&stream, &daemon);
+        drop(seat);
+    };
+    // Without a thread the client finds the connection closed.
+    let _ = std::thread::Builder::new()
+        .name("dccpd-client".into())
+        .spawn(serve);
 }
 
 /// The place of a client.
@@ -79,19 +90,19 @@ impl Drop for Seat {
     }
 }
 
-fn is_administrator(stream: &UnixStream, office: &Office) -> bool {
+fn is_administrator(stream: &UnixStream, daemon: &Daemon) -> bool {
     let peer = local::peer(stream.as_fd());
-    peer.is_ok_and(|peer| office.is_administrator(peer.uid, peer.gid))
+    peer.is_ok_and(|peer| daemon.is_administrator(peer.uid, peer.gid))
 }
 
-fn serve(stream: &UnixStream, office: &Office) {
+fn serve(stream: &UnixStream, daemon: &Daemon) {
     // A client that has gone needs no answer.
-    let _ = answer(stream, office);
+    let _ = answer(stream, daemon);
 }
 
-fn answer(stream: &UnixStream, office: &Office) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+fn answer(stream: &UnixStream, daemon: &Daemon) -> io::Result<()> {
+    stream.set_read_timeout(Some(CLIENT_TIMEOUT))?;
+    stream.set_write_timeout(Some(CLIENT_TIMEOUT))?;
     let mut line = String::new();
     BufReader::new(stream)
         .take(REQUEST_MAX)
@@ -101,8 +112,8 @@ fn answer(stream: &UnixStream, office: &Office) -> io::Result<()> {
         return refuse(stream, ("the request has another form".into(), next));
     };
     match request {
-        Request::Report => reply(stream, &office.report()),
-        Request::Reload => match office.reload() {
+        Request::Report => reply(stream, &daemon.report()),
+        Request::Reload => match daemon.reload() {
             Ok(needs_restart) => reply(stream, &Reloaded { needs_restart }),
             Err(failure) => send(
                 stream,
@@ -112,45 +123,55 @@ fn answer(stream: &UnixStream, office: &Office) -> io::Result<()> {
                 },
             ),
         },
-        Request::Abort { id } => match connection(office, id) {
+        Request::Abort { id } => match connection(daemon, id) {
             Ok(connection) => {
                 connection.socket.abort();
                 reply(stream, &())
             }
             Err(refusal) => refuse(stream, refusal),
         },
-        Request::Trace(wish) => trace(stream, office, &wish),
+        Request::Trace(wanted) => trace(stream, daemon, &wanted),
     }
 }
 
-fn connection(office: &Office, id: u32) -> Result<LentConnection, Refusal> {
-    let found = office.connection(id);
+fn connection(daemon: &Daemon, id: u32) -> Result<LentConnection, Refusal> {
+    let found = daemon.connection(id);
     found.ok_or_else(|| {
         let what = format!("there is no connection {id}");
         (what, "`dccpctl connections` lists them")
     })
 }
 
-fn trace(stream: &UnixStream, office: &Office, wish: &TraceRequest) -> io::Result<()> {
-    let connection = match connection(office, wish.id) {
+fn trace(stream: &UnixStream, daemon: &Daemon, wanted: &TraceRequest) -> io::Result<()> {
+    let connection = match connection(daemon, wanted.id) {
         Ok(connection) => connection,
         Err(refusal) => return refuse(stream, refusal),
     };
-    let Some(trace) = office.traces.begin(connection.socket.flow(), wish.snap) else {
-        return refuse(stream, ("too many traces run".into(), "end another trace"));
+    let Some(trace) = daemon.traces.begin(connection.socket.flow(), wanted.snap) else {
+        return refuse(
+            stream,
+            (
+                format!("{TRACES_MAX} traces run already"),
+                "end another trace",
+            ),
+        );
     };
     reply(stream, &())?;
     let begin = clock::now();
-    let time = wish
+    let time = wanted
         .seconds
         .and_then(|s| Duration::try_from_secs_f64(s).ok());
-    let shall_end = |written: u64| {
-        wish.packets.is_some_and(|most| written >= most)
+    let end_of = |written: u64| {
+        let is_done = wanted.packets.is_some_and(|most| written >= most)
             || time.is_some_and(|time| clock::now() - begin >= time)
-            || connection.socket.close_reason().is_some()
-            || has_gone(stream)
+            || has_gone(stream);
+        if is_done {
+            Some(End::Now)
+        } else {
+            connection.socket.close_reason().map(|_| End::AfterTheQueue)
+        }
     };
-    trace.write(io::BufWriter::new(stream), shall_end)
+    trace.write(io::BufWriter::new(stream), end_of)
 }
 
 /// Whether a client that sends nothing more has closed the connection.

@@ -1,15 +1,16 @@
 //! The text of a policy file, and its mistakes in two lines each.
 
-use super::{Logged, Policy, Rule, Service, Target};
+use super::{Logged, Policy, Rule, StartSettings, Target};
 use crate::users::UserSet;
-use core::net::SocketAddr;
+use core::fmt;
 use core::ops::RangeInclusive;
 use core::time::Duration;
 use dccp::Encapsulation;
 use dccp::proto::cc::registry::Ccids;
 use dccp::safeudp::{self, Profile};
 use dccp_cli::Failure;
-use dccp_cli::law;
+use dccp_cli::args::hint_of_key;
+use dccp_cli::law::{self, NamedLaw};
 use dccp_cli::quantity::{self, QuantityError};
 use serde::Deserialize;
 use std::io::Read as _;
@@ -28,17 +29,17 @@ const THREADS: RangeInclusive<usize> = 1..=256;
 struct Keys {
     socket: PathBuf,
     admin_socket: PathBuf,
-    admins: Vec<String>,
+    admins: Vec<Word>,
     udp_port: u16,
-    protocol_33: bool,
+    over: Vec<Word>,
     threads: usize,
-    busy_wait: String,
-    connections: usize,
-    memory: String,
-    rate: Option<String>,
-    metrics: Option<SocketAddr>,
+    busy_wait: Word,
+    max_connections: usize,
+    max_memory: Word,
+    max_rate: Option<Word>,
+    metrics: Option<Word>,
     connection_metrics: bool,
-    log: LogKey,
+    log: Logged,
     rule: Vec<RuleKeys>,
 }
 
@@ -49,110 +50,109 @@ impl Default for Keys {
             admin_socket: "/run/dccpd/admin".into(),
             admins: Vec::new(),
             udp_port: 6511,
-            protocol_33: false,
+            over: vec!["udp".into()],
             threads: 1,
             busy_wait: "0s".into(),
-            connections: 4096,
-            memory: "1GiB".into(),
-            rate: None,
+            max_connections: 4096,
+            max_memory: "1GiB".into(),
+            max_rate: None,
             metrics: None,
             connection_metrics: false,
-            log: LogKey::Refusals,
+            log: Logged::default(),
             rule: Vec::new(),
         }
     }
-}
-
-#[derive(Deserialize, Clone, Copy)]
-#[serde(rename_all = "kebab-case")]
-enum LogKey {
-    Nothing,
-    Refusals,
-    All,
 }
 
 /// Keys of a rule.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct RuleKeys {
-    users: Vec<String>,
+    users: Vec<Word>,
     #[serde(default)]
-    connect: Vec<String>,
+    connect: Vec<Word>,
     #[serde(default)]
-    listen: Vec<String>,
-    ccids: Option<Vec<CcidKey>>,
-    laws: Option<Vec<String>>,
-    law: Option<String>,
-    safeudp: Option<ProfileKey>,
-    over: Option<Vec<String>>,
-    rate: Option<String>,
-    connections: Option<u32>,
-    ring_memory: Option<String>,
+    listen: Vec<Word>,
+    ccids: Option<Vec<Word>>,
+    allowed_laws: Option<Vec<Word>>,
+    default_law: Option<Word>,
+    safeudp_profile: Option<Word>,
+    over: Option<Vec<Word>>,
+    max_rate: Option<Word>,
+    max_connections: Option<u32>,
+    max_ring_memory: Option<Word>,
 }
 
+/// A value that may be written as a text or as a whole number.
 #[derive(Deserialize)]
-#[serde(untagged)]
-enum CcidKey {
-    Number(u8),
-    Name(String),
+#[serde(untagged, expecting = "must be a text or a whole number")]
+enum Word {
+    Text(String),
+    Number(u64),
 }
 
-#[derive(Deserialize, Clone, Copy)]
-#[serde(rename_all = "kebab-case")]
-enum ProfileKey {
-    Shared,
-    Provisioned,
+impl From<&str> for Word {
+    fn from(text: &str) -> Self {
+        Self::Text(text.into())
+    }
 }
 
-/// A mistake: where it is, what it is, and the next step.
-struct Mistake {
-    key: &'static str,
-    problem: String,
-    next: String,
+impl fmt::Display for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Number(number) => write!(f, "{number}"),
+        }
+    }
 }
 
-fn mistake(key: &'static str, problem: impl Into<String>, next: impl Into<String>) -> Mistake {
-    Mistake {
-        key,
-        problem: problem.into(),
-        next: next.into(),
+/// A mistake in the value of a key.
+fn wrong(key: &str, problem: impl fmt::Display, next: impl Into<String>) -> Failure {
+    Failure::usage(format!("{key}: {problem}"), next)
+}
+
+/// Adds a place to a mistake.
+fn at(place: impl fmt::Display, failure: Failure) -> Failure {
+    Failure {
+        what: format!("{place}: {}", failure.what),
+        ..failure
     }
 }
 
 /// Reads a policy file.
 pub(super) fn read(path: &Path) -> Result<Policy, Failure> {
-    let text = text(path).map_err(|problem| {
-        let what = format!("{}: {problem}", path.display());
-        Failure::usage(
-            what,
-            "name a policy file; docs/admin.md has one to begin with",
-        )
-    })?;
-    parse(&text).map_err(|failure| Failure {
-        what: format!("{}: {}", path.display(), failure.what),
-        ..failure
-    })
+    let read = text(path).and_then(|text| parse(&text));
+    read.map_err(|failure| at(path.display(), failure))
 }
 
-fn text(path: &Path) -> Result<String, String> {
-    let unreadable = |e: std::io::Error| format!("cannot be read: {e}");
+fn text(path: &Path) -> Result<String, Failure> {
+    const NEXT: &str =
+        "begin with the example in /usr/share/doc/dccpd/examples, or name another file";
+    let unreadable = |e: std::io::Error| Failure::usage(format!("cannot be read: {e}"), NEXT);
     let file = std::fs::File::open(path).map_err(unreadable)?;
     let mut text = String::new();
     // A device has no length, and may have no end.
     let length = file.take(FILE_MAX + 1).read_to_string(&mut text);
     if length.map_err(unreadable)? as u64 > FILE_MAX {
-        return Err("is longer than 1 MiB".into());
+        return Err(Failure::usage("is longer than 1 MiB", NEXT));
     }
     Ok(text)
 }
 
 fn parse(text: &str) -> Result<Policy, Failure> {
     let keys: Keys = toml::from_str(text).map_err(|e| syntax(text, &e))?;
-    let policy = settle(&keys).map_err(|m| {
-        let what = format!("{}: {}", m.key, m.problem);
-        Failure::usage(what, m.next)
-    })?;
-    Ok(policy)
+    let start = start(&keys)?;
+    let rules = keys.rule.iter().enumerate().map(|(index, keys)| {
+        let number = index + 1;
+        rule(keys, &start.over).map_err(|failure| at(format!("rule {number}"), failure))
+    });
+    Ok(Policy {
+        max_rate: rate("max-rate", keys.max_rate.as_ref())?,
+        log: keys.log,
+        administrators: users("admins", &keys.admins)?,
+        rules: rules.collect::<Result<_, _>>()?,
+        start,
+    })
 }
 
 /// An error of the syntax, with its line.
@@ -161,176 +161,222 @@ fn syntax(text: &str, error: &toml::de::Error) -> Failure {
         let before = text.get(..span.start).unwrap_or(text);
         before.matches('\n').count() + 1
     });
-    let problem = error.message().replace('\n', " ");
-    let what = match line {
-        Some(line) => format!("line {line}: {problem}"),
-        None => problem,
-    };
-    Failure::usage(
-        what,
-        "docs/admin.md lists the keys of the policy and their values",
-    )
+    let failure = explain(error.message());
+    match line {
+        Some(line) => at(format!("line {line}"), failure),
+        None => failure,
+    }
 }
 
-fn settle(keys: &Keys) -> Result<Policy, Mistake> {
-    let administrators = UserSet::read(&keys.admins);
-    let policy = Policy {
-        service: service(keys)?,
-        rate: rate("rate", keys.rate.as_deref())?,
-        log: match keys.log {
-            LogKey::Nothing => Logged::Nothing,
-            LogKey::Refusals => Logged::Refusals,
-            LogKey::All => Logged::All,
-        },
-        administrators: administrators.map_err(|(what, next)| mistake("admins", what, next))?,
-        rules: Vec::new(),
-    };
-    let rules = keys.rule.iter().enumerate().map(|(index, keys)| {
-        rule(keys, policy.service.protocol_33).map_err(|m| Mistake {
-            problem: format!("{} (of rule {})", m.problem, index + 1),
-            ..m
-        })
-    });
-    let rules = rules.collect::<Result<_, _>>()?;
-    Ok(Policy { rules, ..policy })
+fn explain(message: &str) -> Failure {
+    let message = message.replace('\n', " ");
+    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    match quoted[..] {
+        [key, ref known @ ..] if message.starts_with("unknown field") => Failure::usage(
+            format!("{key}: there is no such key"),
+            hint_of_key(key, known.iter().copied()),
+        ),
+        _ => Failure::usage(
+            message,
+            "the guide docs/admin.md lists the keys and their values",
+        ),
+    }
 }
 
-fn service(keys: &Keys) -> Result<Service, Mistake> {
+fn start(keys: &Keys) -> Result<StartSettings, Failure> {
     if keys.udp_port == 0 {
-        return Err(mistake(
+        return Err(wrong(
             "udp-port",
-            "must not be 0",
+            "0: must be from 1 to 65535",
             "write udp-port = 6511",
         ));
     }
     if !THREADS.contains(&keys.threads) {
-        return Err(mistake(
-            "threads",
-            "must be from 1 to 256",
-            "write threads = 1",
+        let problem = format!("{}: must be from 1 to 256", keys.threads);
+        return Err(wrong("threads", problem, "write threads = 1"));
+    }
+    let over = over(&keys.over)?;
+    if over.contains(&Encapsulation::Ip) && keys.threads > 1 {
+        let next = "write threads = 1, or leave ip out of over";
+        return Err(wrong("threads", "DCCP over IP has one thread only", next));
+    }
+    let busy_wait = quantity::time(&keys.busy_wait.to_string());
+    let busy_wait = busy_wait.map_err(|e| quantity_error("busy-wait", &e))?;
+    if busy_wait > BUSY_WAIT_MAX {
+        let problem = format!("{}: must be at most 10 s", keys.busy_wait);
+        return Err(wrong(
+            "busy-wait",
+            problem,
+            "write busy-wait = \"50us\", or leave it out",
         ));
     }
-    if keys.protocol_33 && keys.threads > 1 {
-        let next = "write threads = 1, or leave protocol-33 out";
-        return Err(mistake("threads", "protocol 33 has one thread only", next));
-    }
-    let busy_wait = quantity::time(&keys.busy_wait).map_err(|e| wrong("busy-wait", &e))?;
-    if busy_wait > BUSY_WAIT_MAX {
-        let next = "write busy-wait = \"50us\", or leave it out";
-        return Err(mistake("busy-wait", "must be at most 10 s", next));
-    }
-    Ok(Service {
+    let metrics = keys.metrics.as_ref().map(|word| {
+        word.to_string().parse().map_err(|_| {
+            let problem = format!("{word}: must be an IP address and a port");
+            wrong("metrics", problem, "write metrics = \"127.0.0.1:9651\"")
+        })
+    });
+    Ok(StartSettings {
         socket: keys.socket.clone(),
         admin_socket: keys.admin_socket.clone(),
         udp_port: keys.udp_port,
-        protocol_33: keys.protocol_33,
+        over,
         threads: keys.threads,
         busy_wait,
-        connections: keys.connections,
-        memory: size("memory", &keys.memory)?,
-        metrics: keys.metrics,
+        max_connections: keys.max_connections,
+        max_memory: size("max-memory", &keys.max_memory)?,
+        metrics: metrics.transpose()?,
         connection_metrics: keys.connection_metrics,
     })
 }
 
-fn rule(keys: &RuleKeys, protocol_33: bool) -> Result<Rule, Mistake> {
-    let users = UserSet::read(&keys.users);
+fn rule(keys: &RuleKeys, carriers: &[Encapsulation]) -> Result<Rule, Failure> {
+    let ccids = ccids(keys.ccids.as_deref())?;
+    let default_law = keys
+        .default_law
+        .as_ref()
+        .map(|word| default_law(word, &ccids));
     Ok(Rule {
-        users: users.map_err(|(what, next)| mistake("users", what, next))?,
+        users: users("users", &keys.users)?,
         connect: targets("connect", &keys.connect)?,
         listen: targets("listen", &keys.listen)?,
-        ccids: ccids(keys.ccids.as_deref())?,
-        laws: keys.laws.as_deref().map(laws).transpose()?,
-        law: match &keys.law {
-            Some(text) => Some(law::parse(text).map_err(|e| mistake("law", e.problem, e.next))?),
-            None => None,
+        allowed_laws: keys.allowed_laws.as_deref().map(laws).transpose()?,
+        default_law: default_law.transpose()?,
+        safeudp_profile: profile(keys.safeudp_profile.as_ref(), &ccids)?,
+        over: rule_over(keys.over.as_deref(), carriers)?,
+        max_rate: rate("max-rate", keys.max_rate.as_ref())?,
+        max_connections: keys.max_connections.unwrap_or(64),
+        max_ring_memory: match &keys.max_ring_memory {
+            Some(word) => size("max-ring-memory", word)?,
+            None => 4 << 20,
         },
-        safeudp: match keys.safeudp {
-            None | Some(ProfileKey::Shared) => Profile::Shared,
-            Some(ProfileKey::Provisioned) => Profile::Provisioned,
-        },
-        over: over(keys.over.as_deref(), protocol_33)?,
-        rate: rate("rate", keys.rate.as_deref())?,
-        connections: keys.connections.unwrap_or(64),
-        ring_memory: size("ring-memory", keys.ring_memory.as_deref().unwrap_or("4MiB"))?,
+        ccids,
     })
 }
 
-fn targets(key: &'static str, texts: &[String]) -> Result<Vec<Target>, Mistake> {
-    let next = format!("write for example {key} = [\"192.0.2.0/24 5001-5010\"]");
-    let each = texts.iter().map(|text| text.parse());
-    let all: Result<_, String> = each.collect();
-    all.map_err(|problem| mistake(key, problem, next))
+fn users(key: &str, words: &[Word]) -> Result<UserSet, Failure> {
+    let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+    UserSet::read(&words).map_err(|failure| at(key, failure))
 }
 
-fn ccids(keys: Option<&[CcidKey]>) -> Result<Vec<u8>, Mistake> {
-    let Some(keys) = keys else {
+fn targets(key: &str, words: &[Word]) -> Result<Vec<Target>, Failure> {
+    let next = format!("write for example {key} = [\"192.0.2.0/24 5001-5010\"]");
+    let each = words.iter().map(|word| word.to_string().parse());
+    let all: Result<_, String> = each.collect();
+    all.map_err(|problem| wrong(key, problem, next))
+}
+
+fn ccids(words: Option<&[Word]>) -> Result<Vec<u8>, Failure> {
+    let Some(words) = words else {
         return Ok(vec![2, 3]);
     };
     let known = Ccids::default();
     let next = "write for example ccids = [2, 3, \"safeudp\"]";
-    let each = keys.iter().map(|key| {
-        let number = match key {
-            CcidKey::Number(number) => Some(*number),
-            CcidKey::Name(name) => (name == "safeudp").then_some(safeudp::NUMBER),
+    let each = words.iter().map(|word| {
+        let number = match word.to_string().as_str() {
+            "safeudp" => Some(safeudp::NUMBER),
+            text => text.parse().ok(),
         };
         let number = number.filter(|&ccid| known.find(ccid).is_some());
-        number.ok_or_else(|| mistake("ccids", "there is no such congestion control", next))
+        number.ok_or_else(|| {
+            let list: Vec<String> = known.iter().map(|c| c.number().to_string()).collect();
+            let problem = format!("{word}: must be one of {}", list.join(", "));
+            wrong("ccids", problem, next)
+        })
     });
     let all: Vec<u8> = each.collect::<Result<_, _>>()?;
     if all.is_empty() {
-        return Err(mistake("ccids", "must not be empty", next));
+        return Err(wrong("ccids", "must not be empty", next));
     }
     Ok(all)
 }
 
-fn laws(names: &[String]) -> Result<Vec<String>, Mistake> {
-    let is_unknown = |name: &&String| !law::names().any(|known| known == name.as_str());
-    if let Some(name) = names.iter().find(is_unknown) {
-        let known: Vec<&str> = law::names().collect();
-        let next = format!("choose of {}", known.join(", "));
-        return Err(mistake(
-            "laws",
-            format!("{name}: there is no such law"),
-            next,
+/// A law is for CCID 2 only.
+fn default_law(word: &Word, ccids: &[u8]) -> Result<NamedLaw, Failure> {
+    let law = law::parse(&word.to_string());
+    let law = law.map_err(|e| wrong("default-law", e.problem, e.next))?;
+    if !ccids.contains(&2) {
+        let problem = "no CCID of this rule has laws";
+        return Err(wrong(
+            "default-law",
+            problem,
+            "add 2 to ccids, or leave default-law out",
         ));
     }
-    Ok(names.to_vec())
+    Ok(law)
 }
 
-fn over(words: Option<&[String]>, protocol_33: bool) -> Result<Vec<Encapsulation>, Mistake> {
-    let Some(words) = words else {
-        let ip = protocol_33.then_some(Encapsulation::Ip);
-        return Ok([Encapsulation::Udp].into_iter().chain(ip).collect());
+fn laws(words: &[Word]) -> Result<Vec<String>, Failure> {
+    let each = words.iter().map(|word| {
+        let text = word.to_string();
+        let law = law::parse(&text);
+        law.map_err(|e| wrong("allowed-laws", e.problem, e.next))?;
+        Ok(text)
+    });
+    each.collect()
+}
+
+fn profile(word: Option<&Word>, ccids: &[u8]) -> Result<Profile, Failure> {
+    const KEY: &str = "safeudp-profile";
+    let Some(word) = word else {
+        return Ok(Profile::Shared);
     };
+    if !ccids.contains(&safeudp::NUMBER) {
+        let next = "add \"safeudp\" to ccids, or leave safeudp-profile out";
+        return Err(wrong(KEY, "this rule does not have CCID 248", next));
+    }
+    match word.to_string().as_str() {
+        "shared" => Ok(Profile::Shared),
+        "provisioned" => Ok(Profile::Provisioned),
+        _ => {
+            let problem = format!("{word}: must be shared or provisioned");
+            Err(wrong(KEY, problem, "leave it out to use shared"))
+        }
+    }
+}
+
+fn over(words: &[Word]) -> Result<Vec<Encapsulation>, Failure> {
     let next = "write over = [\"udp\"], or over = [\"udp\", \"ip\"]";
     let each = words.iter().map(|word| {
-        let read = word.parse::<Encapsulation>();
-        read.map_err(|_| mistake("over", format!("{word}: must be udp or ip"), next))
+        let read = word.to_string().parse();
+        read.map_err(|_| wrong("over", format!("{word}: must be udp or ip"), next))
     });
     let all: Vec<Encapsulation> = each.collect::<Result<_, _>>()?;
-    if all.contains(&Encapsulation::Ip) && !protocol_33 {
-        let next = "write protocol-33 = true at the top of the file, or leave ip out";
-        return Err(mistake(
-            "over",
-            "ip: the daemon does not have protocol 33",
-            next,
-        ));
+    if all.is_empty() {
+        return Err(wrong("over", "must not be empty", next));
     }
     Ok(all)
 }
 
-fn rate(key: &'static str, text: Option<&str>) -> Result<Option<u64>, Mistake> {
-    let read = text.map(quantity::rate_bits_per_s).transpose();
-    read.map_err(|e| wrong(key, &e))
+/// The carriers of a rule: all of the daemon, or some of them.
+fn rule_over(
+    words: Option<&[Word]>,
+    carriers: &[Encapsulation],
+) -> Result<Vec<Encapsulation>, Failure> {
+    let Some(words) = words else {
+        return Ok(carriers.to_vec());
+    };
+    let all = over(words)?;
+    match all.iter().find(|carrier| !carriers.contains(carrier)) {
+        Some(missing) => {
+            let problem = format!("{missing}: the key over at the top does not have it");
+            Err(wrong("over", problem, "add it there, or leave it out here"))
+        }
+        None => Ok(all),
+    }
 }
 
-fn size(key: &'static str, text: &str) -> Result<u64, Mistake> {
-    quantity::size_bytes(text).map_err(|e| wrong(key, &e))
+fn rate(key: &str, word: Option<&Word>) -> Result<Option<u64>, Failure> {
+    let read = word.map(|word| quantity::rate_bits_per_s(&word.to_string()));
+    read.transpose().map_err(|e| quantity_error(key, &e))
 }
 
-fn wrong(key: &'static str, error: &QuantityError) -> Mistake {
-    mistake(key, error.to_string(), error.next_step())
+fn size(key: &str, word: &Word) -> Result<u64, Failure> {
+    quantity::size_bytes(&word.to_string()).map_err(|e| quantity_error(key, &e))
+}
+
+fn quantity_error(key: &str, error: &QuantityError) -> Failure {
+    wrong(key, error, error.next_step())
 }
 
 #[cfg(test)]
@@ -338,9 +384,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn empty_file_lets_nobody_do_anything() {
+    fn empty_file_lets_users_do_nothing() {
         let policy = parse("").unwrap();
-        assert_eq!(policy.service.udp_port, 6511);
+        assert_eq!(policy.start.udp_port, 6511);
         assert!(policy.rule(0, 0).is_none());
     }
 
@@ -348,65 +394,103 @@ mod tests {
     fn first_rule_that_names_a_user_counts() {
         let text = r#"
             [[rule]]
-            users = ["1000"]
+            users = [1000]
             connect = ["192.0.2.0/24 5001-5010"]
             ccids = [3, "safeudp"]
-            laws = ["cubic"]
-            rate = "5M"
+            allowed-laws = ["cubic"]
+            max-rate = "5M"
             [[rule]]
             users = ["*"]
-            listen = ["*"]
+            listen = [5001]
+            max-rate = 1000000
         "#;
         let policy = parse(text).unwrap();
         let first = policy.rule(1000, 1000).unwrap();
         assert_eq!(first.ccids, [3, 248]);
-        assert_eq!(first.rate, Some(5_000_000));
+        assert_eq!(first.max_rate, Some(5_000_000));
         assert!(first.listen.is_empty());
-        assert!(first.permits_law("cubic:beta=0.8") && !first.permits_law("reno"));
+        assert!(first.permits_law("cubic") && !first.permits_law("reno"));
+        assert!(!first.permits_law("cubic:beta=0.8"));
         let second = policy.rule(1001, 1000).unwrap();
         assert_eq!(second.ccids, [2, 3]);
+        assert_eq!(second.max_rate, Some(1_000_000));
         assert!(second.connect.is_empty() && second.permits_law("reno"));
+        assert!(!second.permits_law("reno:flows=9"));
+    }
+
+    #[test]
+    fn provisioned_profile_is_needed_only_with_its_ccid() {
+        let rule = |keys: &str| parse(&format!("[[rule]]\nusers = []\n{keys}"));
+        let with = "ccids = [\"safeudp\"]\nsafeudp-profile = \"provisioned\"";
+        assert!(rule(with).unwrap().needs_provisioned());
+        assert!(!rule("ccids = [\"safeudp\"]").unwrap().needs_provisioned());
     }
 
     #[test]
     fn mistakes_have_two_lines() {
+        let rule = |keys: &str| format!("[[rule]]\nusers = []\n{keys}");
         for (text, what) in [
-            ("prot = 1", "line 1: unknown field `prot`"),
-            ("\nudp-port = 70000", "line 2: "),
-            ("udp-port = 0", "udp-port: must not be 0"),
-            ("busy-wait = \"11s\"", "busy-wait: must be at most 10 s"),
-            ("rate = \"fast\"", "rate: "),
             (
-                "admins = [\"no-such-user\"]",
-                "admins: no-such-user: there is no such user",
+                "max-rat = 1".to_owned(),
+                "line 1: max-rat: there is no such key",
+            ),
+            ("\nudp-port = 70000".into(), "line 2: "),
+            (
+                "udp-port = 0".into(),
+                "udp-port: 0: must be from 1 to 65535",
             ),
             (
-                "threads = 2\nprotocol-33 = true",
-                "threads: protocol 33 has one thread only",
+                "busy-wait = \"11s\"".into(),
+                "busy-wait: 11s: must be at most 10 s",
             ),
-            ("[[rule]]\nlisten = []", "line 1: missing field `users`"),
+            ("max-rate = \"fast\"".into(), "max-rate: "),
             (
-                "[[rule]]\nusers = []\nccids = [9]",
-                "ccids: there is no such congestion control (of rule 1)",
-            ),
-            (
-                "[[rule]]\nusers = []\nlaws = [\"x\"]",
-                "laws: x: there is no such law",
-            ),
-            ("[[rule]]\nusers = []\nlaw = \"x\"", "law: "),
-            (
-                "[[rule]]\nusers = []\nover = [\"ip\"]",
-                "over: ip: the daemon does not have protocol 33",
+                "metrics = \"localhost:1\"".into(),
+                "metrics: localhost:1: must be an IP",
             ),
             (
-                "[[rule]]\nusers = []\nconnect = [\"x\"]",
-                "connect: x: is neither a network nor an address",
+                "admins = [\"no-such\"]".into(),
+                "admins: no-such: there is no such user",
+            ),
+            (
+                "threads = 2\nover = [\"ip\"]".into(),
+                "threads: DCCP over IP has one thread only",
+            ),
+            (
+                "[[rule]]\nlisten = []".into(),
+                "line 1: missing field `users`",
+            ),
+            (
+                rule("ccids = [9]"),
+                "rule 1: ccids: 9: must be one of 2, 3, 4, 248",
+            ),
+            (rule("allowed-laws = [\"x\"]"), "rule 1: allowed-laws: "),
+            (rule("default-law = \"x\""), "rule 1: default-law: "),
+            (
+                rule("ccids = [3]\ndefault-law = \"cubic\""),
+                "rule 1: default-law: no CCID",
+            ),
+            (
+                rule("safeudp-profile = \"shared\""),
+                "rule 1: safeudp-profile: this rule does",
+            ),
+            (
+                rule("over = [\"ip\"]"),
+                "rule 1: over: ip: the key over at the top",
+            ),
+            (
+                rule("connect = [\"x\"]"),
+                "rule 1: connect: x: is neither a network nor an address",
             ),
         ] {
-            let failure = parse(text).unwrap_err();
+            let failure = parse(&text).unwrap_err();
             assert!(failure.what.starts_with(what), "{text}: {}", failure.what);
             assert_eq!(failure.code, 2);
             assert!(!failure.next.is_empty() && !failure.what.contains('\n'));
         }
+        assert_eq!(
+            parse("max-rat = 1").unwrap_err().next,
+            "did you mean max-rate?"
+        );
     }
 }

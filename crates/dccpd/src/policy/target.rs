@@ -23,7 +23,12 @@ impl Target {
             None => true,
             Some(net) => net.contains(&ip) && !(ip.is_unspecified() && net.prefix_len() > 0),
         };
-        has_ip && self.ports.contains(&address.dccp_port)
+        // Port 0 lets the system choose any port.
+        let has_port = match address.dccp_port {
+            0 => self.ports == (0..=u16::MAX),
+            port => self.ports.contains(&port),
+        };
+        has_ip && has_port
     }
 }
 
@@ -71,14 +76,15 @@ fn net_of(text: &str) -> Result<Option<IpNet>, String> {
 }
 
 fn ports_of(text: &str) -> Result<RangeInclusive<u16>, String> {
-    let wrong = || format!("{text}: must be a DCCP port, or the first and the last one");
+    let wrong =
+        || format!("{text}: must be a DCCP port from 1 to 65535, or the first and the last one");
     if text == "*" {
         return Ok(0..=u16::MAX);
     }
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let port = |text: &str| text.parse::<u16>().map_err(|_| wrong());
     let (first, last) = (port(first)?, port(last)?);
-    if first > last {
+    if first > last || first == 0 {
         return Err(wrong());
     }
     Ok(first..=last)
@@ -102,6 +108,7 @@ mod tests {
         assert!(has("2001:db8::1", "[2001:db8::1]:1/9"));
         assert!(has("5001", "[2001:db8::1]:1/5001"));
         assert!(has("*", "192.0.2.9:1/1") && has("* 7", "192.0.2.9:1/7"));
+        assert!(has("192.0.2.9", "192.0.2.9:1/0") && !has("1-65535", "192.0.2.9:1/0"));
     }
 
     #[test]
@@ -124,7 +131,7 @@ mod tests {
             ("9-3", "9-3: is neither a network nor an address"),
             (
                 "1.2.3.4 70000",
-                "70000: must be a DCCP port, or the first and the last one",
+                "70000: must be a DCCP port from 1 to 65535, or the first and the last one",
             ),
             ("a b c", "\"a b c\": must be a network, ports, or both"),
             ("", "\"\": must be a network, ports, or both"),

@@ -161,7 +161,7 @@ fn selftest_makes_a_transfer_or_shows_the_refusal() {
     assert_eq!(output.status.code(), Some(4));
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(
-        error.contains("no rule of the host's policy names this user"),
+        error.contains("no rule of the host's policy names the user"),
         "{error}"
     );
 }

@@ -51,9 +51,9 @@ fn requests_beyond_the_policy_are_refused() {
         connect = [\"127.0.0.0/8 5001-5002\"]
         listen = [\"5001\"]
         ccids = [2]
-        laws = [\"cubic\"]
-        connections = 3
-        ring-memory = \"1M\"
+        allowed-laws = [\"cubic\"]
+        max-connections = 3
+        max-ring-memory = \"1M\"
     ";
     let daemon = Daemon::start("refused", rule);
     let to = "127.0.0.1:6511/5001";
@@ -93,6 +93,11 @@ fn requests_beyond_the_policy_are_refused() {
         why,
         "this user has 0 connections, and the host's policy allows 3"
     );
+    // What listeners count for comes back when they end.
+    for _ in 0..5 {
+        eventually(|| daemon.listen_to(&many.clone().connections(1)).ok());
+    }
+    eventually(|| daemon.listeners().is_empty().then_some(()));
     // A listener for one connection and a connection fit.
     let mut listener = daemon.listen_to(&many.connections(1)).unwrap();
     let client = daemon.connect_by(&request().law("cubic").ccid(2)).unwrap();
@@ -113,7 +118,10 @@ fn user_without_a_rule_may_do_nothing() {
     }
     let daemon = Daemon::start("no-rule", "[[rule]]\nusers = [\"4242\"]\nconnect = [\"*\"]");
     let why = refusal(daemon.connect("127.0.0.1:6511/5001"));
-    assert_eq!(why, "no rule of the host's policy names this user");
+    assert!(
+        why.starts_with("no rule of the host's policy names the user "),
+        "{why}"
+    );
 }
 
 #[test]
@@ -125,7 +133,10 @@ fn changed_policy_counts_after_a_signal_or_a_command() {
     let (mut client, mut server) = daemon.pair();
     daemon.write_policy("");
     daemon.signal("HUP");
-    eventually(|| daemon.connect("127.0.0.1:6511/5001").err());
+    eventually(|| {
+        let error = daemon.connect("127.0.0.1:6511/5001").err()?;
+        error.to_string().contains("no rule").then_some(())
+    });
     // Connections that are there go on.
     exchange(&mut client, &mut server);
     daemon.write_policy("[[rule]]\nusers = \"all\"");
@@ -167,7 +178,7 @@ fn connections_of_a_user_share_the_cap_and_a_new_cap_counts_at_once() {
     if !is_inside("policy::connections_of_a_user_share_the_cap_and_a_new_cap_counts_at_once") {
         return;
     }
-    let daemon = Daemon::start("cap", &format!("{OPEN}rate = \"2M\"\n"));
+    let daemon = Daemon::start("cap", &format!("{OPEN}max-rate = \"2M\"\n"));
     let mut listener = daemon.listen("127.0.0.1:0/5001").unwrap();
     let mut pair = || {
         let client = daemon.connect("127.0.0.1:6511/5001").unwrap();
@@ -190,7 +201,7 @@ fn connections_of_a_user_share_the_cap_and_a_new_cap_counts_at_once() {
     let more = more as f64;
     assert!(more > 2.0 * bits, "{more} after {bits} bits");
     // The cap of all users counts for those connections too.
-    daemon.write_policy(&format!("rate = \"1M\"\n{OPEN}"));
+    daemon.write_policy(&format!("max-rate = \"1M\"\n{OPEN}"));
     daemon.show(&["reload"]);
     arrived(&mut pairs, Duration::from_millis(300));
     let (least, time) = arrived(&mut pairs, Duration::from_millis(500));
@@ -212,18 +223,21 @@ fn check_shows_a_policy_or_its_mistake() {
     let output = check(OPEN);
     assert!(output.status.success());
     let shown = String::from_utf8(output.stdout).unwrap();
-    assert!(
-        shown.contains(
-            "rule 1: connect to *; listen at *; CCID 2, 3, 4, 248; 5000 connections; no cap"
-        ),
-        "{shown}"
-    );
+    for line in [
+        "rule 1: users *",
+        "  connect to *",
+        "  CCID 2, 3, 4, 248",
+        "  each user: 5000 connections, 4.19 MB for a ring, no cap",
+    ] {
+        assert!(shown.lines().any(|other| other == line), "{shown}");
+    }
     let output = check("udp-port = 0");
     assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8(output.stderr).unwrap();
     let path = file.display();
-    let expected =
-        format!("error: {path}: udp-port: must not be 0\n next: write udp-port = 6511\n");
+    let expected = format!(
+        "error: {path}: udp-port: 0: must be from 1 to 65535\n next: write udp-port = 6511\n"
+    );
     assert_eq!(error, expected);
 }
 
@@ -233,12 +247,8 @@ fn example_of_a_policy_is_valid() {
         env!("CARGO_MANIFEST_DIR"),
         "/../../contrib/dccpd/dccpd.toml"
     );
-    let text = std::fs::read_to_string(example).unwrap();
-    // Not every host has this group.
-    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("example.toml");
-    std::fs::write(&file, text.replace("@video", "@root")).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_dccpd"));
-    let output = command.arg("check").arg(&file).output().unwrap();
+    let output = command.arg("check").arg(example).output().unwrap();
     assert!(
         output.status.success(),
         "{}",

@@ -22,7 +22,7 @@ users = [\"*\"]
 connect = [\"*\"]
 listen = [\"*\"]
 ccids = [2, 3, 4, \"safeudp\"]
-connections = 5000
+max-connections = 5000
 ";
 
 /// Whether the test runs in a network of its own. If not, it has run there.
@@ -62,7 +62,10 @@ impl Daemon {
         let [socket, admin] = [self.socket(), self.admin()];
         let (socket, admin) = (socket.display(), admin.display());
         let text = format!("socket = \"{socket}\"\nadmin-socket = \"{admin}\"\n{policy}");
-        fs::write(self.policy(), text).unwrap();
+        // The daemon never sees a part of it.
+        let new = self.folder.join("new.toml");
+        fs::write(&new, text).unwrap();
+        fs::rename(new, self.policy()).unwrap();
     }
 
     pub(crate) fn policy(&self) -> PathBuf {
@@ -119,6 +122,11 @@ impl Daemon {
     /// The connections, as `dccpctl` lists them.
     pub(crate) fn connections(&self) -> Vec<serde_json::Value> {
         serde_json::from_str(&self.show(&["connections", "--json"])).unwrap()
+    }
+
+    /// The listeners, as `dccpctl` lists them.
+    pub(crate) fn listeners(&self) -> Vec<serde_json::Value> {
+        serde_json::from_str(&self.show(&["listeners", "--json"])).unwrap()
     }
 
     pub(crate) fn listen(&self, at: &str) -> Result<RingListener, RingConnectError> {

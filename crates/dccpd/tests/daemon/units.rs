@@ -22,6 +22,7 @@ fn analyze(folder: &str, words: &[&str], name: &str) {
     fs::create_dir_all(&folder).unwrap();
     for (name, unit) in UNITS {
         let text = unit.replace("/usr/bin/dccpd", env!("CARGO_BIN_EXE_dccpd"));
+        let text = text.replace("/usr/bin/dccpctl", env!("CARGO_BIN_EXE_dccpctl"));
         fs::write(folder.join(name), text).unwrap();
     }
     let mut analyze = Command::new("systemd-analyze");

@@ -73,7 +73,7 @@ impl Connection {
             });
             self.stats.on_data_sent(packets, template.len);
             let caps = &self.config.rate_caps;
-            self.cap_turn.on_sent(caps, now, packets, template.len);
+            self.departure.on_sent(caps, now, packets, template.len);
             self.after_send(now, template.packet_type, packets, batch);
         } else if plan.has_ack {
             // The application withdrew the datagram. The acknowledgement leaves alone.

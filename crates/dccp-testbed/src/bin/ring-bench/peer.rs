@@ -47,7 +47,7 @@ impl Peers {
         let text = format!(
             "socket = \"{}\"\nadmin-socket = \"{}\"\nudp-port = {udp_port}\nbusy-wait = \"{busy_wait}\"\n\
              [[rule]]\nusers = [\"*\"]\nconnect = [\"*\"]\nlisten = [\"*\"]\n\
-             ring-memory = \"64M\"\n",
+             max-ring-memory = \"64M\"\n",
             path.display(),
             admin.display()
         );

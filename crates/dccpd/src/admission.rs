@@ -1,7 +1,6 @@
 //! Decides on the requests of programs, by the policy.
 
-use crate::policy::{Logged, Policy, Rule, Target};
-use crate::users::name_of;
+use crate::policy::{Logged, Policy, Rule, StartSettings, Target};
 use dccp::unstable::{permit_system_port, permit_unused_law};
 use dccp::{DccpAddr, Encapsulation, Engine, LawConfig, Options, RateCap, clock};
 use dccp_cli::law;
@@ -18,20 +17,20 @@ const NO_CAP: u64 = u64::MAX;
 
 /// The policy in force, and what the users hold. Clones are the same.
 #[derive(Clone, Debug)]
-pub(crate) struct Gatekeeper {
+pub(crate) struct Admission {
     engine: Engine,
-    /// The UDP port of the host's listeners.
-    udp_port: u16,
+    /// The settings that the daemon started with.
+    start: StartSettings,
     total: RateCap,
-    book: Arc<Mutex<Book>>,
+    state: Arc<Mutex<State>>,
+    log: Arc<Mutex<Log>>,
 }
 
 #[derive(Debug)]
-struct Book {
+struct State {
     policy: Policy,
     users: BTreeMap<u32, Account>,
     ended: Totals,
-    log: Log,
 }
 
 /// The connections and the cap of one user.
@@ -42,32 +41,34 @@ struct Account {
     cap: RateCap,
 }
 
-impl Gatekeeper {
+impl Admission {
     pub(crate) fn new(policy: Policy, engine: Engine) -> Self {
         Self {
             engine,
-            udp_port: policy.service.udp_port,
-            total: RateCap::new(policy.rate.unwrap_or(NO_CAP)),
-            book: Arc::new(Mutex::new(Book {
+            start: policy.start.clone(),
+            total: RateCap::new(policy.max_rate.unwrap_or(NO_CAP)),
+            state: Arc::new(Mutex::new(State {
                 policy,
                 users: BTreeMap::new(),
                 ended: Totals::default(),
-                log: Log::default(),
             })),
+            log: Arc::default(),
         }
     }
 
     /// Puts another policy into force. Caps count at once, everything else for new requests. Returns whether there are
     /// settings that count only after a restart.
     pub(crate) fn replace(&self, policy: Policy) -> bool {
-        self.total.set_bits_per_s(policy.rate.unwrap_or(NO_CAP));
-        let mut book = self.lock();
-        let needs_restart = policy.service != book.policy.service;
-        for (uid, account) in &book.users {
-            let rate = policy.rule(*uid, account.gid).and_then(|rule| rule.rate);
-            account.cap.set_bits_per_s(rate.unwrap_or(NO_CAP));
+        self.total.set_bits_per_s(policy.max_rate.unwrap_or(NO_CAP));
+        let mut state = self.lock();
+        let needs_restart = policy.start != self.start;
+        for (uid, account) in &state.users {
+            // A user without a rule keeps the cap of open connections.
+            if let Some(rule) = policy.rule(*uid, account.gid) {
+                account.cap.set_bits_per_s(rule.max_rate.unwrap_or(NO_CAP));
+            }
         }
-        book.policy = policy;
+        state.policy = policy;
         needs_restart
     }
 
@@ -81,45 +82,45 @@ impl Gatekeeper {
         self.lock().ended.clone()
     }
 
-    /// Writes a line to the log.
+    /// Writes a line to the log. Its reader may be slow, so decisions do not wait for it, except those that are logged.
     pub(crate) fn log(&self, line: &str) {
-        self.lock().log.line(clock::now(), line);
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        log.line(clock::now(), line);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Book> {
-        // A thread that panicked has left a whole book.
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A thread that panicked has left a whole state.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Decides on a request, and writes the decision to the log.
-    fn decide(&self, caller: &RingCaller, wish: &Wish<'_>) -> Result<Options, String> {
-        let mut book = self.lock();
-        let decided = book.decide(caller, wish);
-        let is_logged = match (book.policy.log, &decided) {
+    fn decide(&self, caller: &RingCaller, wanted: &Wanted<'_>) -> Result<Options, String> {
+        let (decided, logged) = {
+            let mut state = self.lock();
+            (state.decide(caller, wanted), state.policy.log)
+        };
+        let is_logged = match (logged, &decided) {
             (Logged::Nothing, _) | (Logged::Refusals, Ok(_)) => false,
             (Logged::Refusals, Err(_)) | (Logged::All, _) => true,
         };
         if is_logged {
-            let (pid, verb) = (caller.pid, wish.deed.verb());
-            let user = name_of(caller.uid);
+            let RingCaller { pid, uid, .. } = caller;
+            let (verb, address) = (wanted.action.verb(), wanted.address);
             let outcome = match &decided {
                 Ok(_) => "permitted".to_owned(),
                 Err(why) => format!("refused: {why}"),
             };
-            let line = format!(
-                "user {user}, process {pid}: {verb} {}: {outcome}",
-                wish.address
-            );
-            book.log.line(clock::now(), &line);
+            self.log(&format!(
+                "user {uid}, process {pid}: {verb} {address}: {outcome}"
+            ));
         }
-        let options = decided?.engine(&self.engine).rate_cap(&book.cap(caller));
-        Ok(options.rate_cap(&self.total))
+        Ok(decided?.engine(&self.engine).rate_cap(&self.total))
     }
 }
 
 /// The contents of a request.
-struct Wish<'a> {
-    deed: Deed,
+struct Wanted<'a> {
+    action: Action,
     address: DccpAddr,
     encapsulation: Encapsulation,
     ccid: Option<u8>,
@@ -130,12 +131,12 @@ struct Wish<'a> {
 }
 
 #[derive(Clone, Copy)]
-enum Deed {
+enum Action {
     Connect,
     Listen,
 }
 
-impl Deed {
+impl Action {
     const fn verb(self) -> &'static str {
         match self {
             Self::Connect => "connect to",
@@ -151,75 +152,66 @@ impl Deed {
     }
 }
 
-impl Book {
-    /// The cap of a user who has an account.
-    fn cap(&self, caller: &RingCaller) -> RateCap {
-        match self.users.get(&caller.uid) {
-            Some(account) => account.cap.clone(),
-            None => RateCap::new(NO_CAP),
-        }
-    }
-
-    /// Checks a request, and counts what it asks for.
-    fn decide(&mut self, caller: &RingCaller, wish: &Wish<'_>) -> Result<Options, String> {
+impl State {
+    /// Checks a request, and counts what it asks for. The cap of a user is that of the rule that the first program met.
+    fn decide(&mut self, caller: &RingCaller, wanted: &Wanted<'_>) -> Result<Options, String> {
         let Some(rule) = self.policy.rule(caller.uid, caller.gid) else {
-            return Err("no rule of the host's policy names this user".into());
+            let uid = caller.uid;
+            return Err(format!("no rule of the host's policy names the user {uid}"));
         };
-        let options = check(rule, wish)?;
+        let options = check(rule, wanted)?;
         let account = self.users.entry(caller.uid).or_insert_with(|| Account {
             gid: caller.gid,
             connections: 0,
-            cap: RateCap::new(rule.rate.unwrap_or(NO_CAP)),
+            cap: RateCap::new(rule.max_rate.unwrap_or(NO_CAP)),
         });
-        let sum = account.connections.saturating_add(wish.connections);
-        if sum > rule.connections {
-            let (held, most) = (account.connections, rule.connections);
+        let sum = account.connections.saturating_add(wanted.connections);
+        if sum > rule.max_connections {
+            let (held, most) = (account.connections, rule.max_connections);
             return Err(format!(
                 "this user has {held} connections, and the host's policy allows {most}"
             ));
         }
         account.connections = sum;
-        Ok(options)
+        Ok(options.rate_cap(&account.cap))
     }
 
     /// Takes back what an ended request counted for.
-    fn give_back(&mut self, caller: &RingCaller, connections: u32) {
+    fn release(&mut self, caller: &RingCaller, connections: u32) {
         if let Some(account) = self.users.get_mut(&caller.uid) {
+            // The account stays: a new one would have a cap that is not used up.
             account.connections = account.connections.saturating_sub(connections);
-            if account.connections == 0 {
-                self.users.remove(&caller.uid);
-            }
         }
     }
 }
 
 /// Checks what a rule says about a request, the number of connections apart. Returns the options of the connection.
-fn check(rule: &Rule, wish: &Wish<'_>) -> Result<Options, String> {
-    if !wish
-        .deed
+fn check(rule: &Rule, wanted: &Wanted<'_>) -> Result<Options, String> {
+    if !wanted
+        .action
         .targets(rule)
         .iter()
-        .any(|target| target.has(&wish.address))
+        .any(|target| target.has(&wanted.address))
     {
-        let (verb, address) = (wish.deed.verb(), wish.address);
+        let (verb, address) = (wanted.action.verb(), wanted.address);
         return Err(format!(
             "the host's policy does not let this user {verb} {address}"
         ));
     }
-    if !rule.over.contains(&wish.encapsulation) {
+    if !rule.over.contains(&wanted.encapsulation) {
         return Err(format!(
             "the host's policy does not allow DCCP over {}",
-            wish.encapsulation
+            wanted.encapsulation
         ));
     }
-    if let Some(ccid) = wish.ccid.filter(|ccid| !rule.ccids.contains(ccid)) {
+    if let Some(ccid) = wanted.ccid.filter(|ccid| !rule.ccids.contains(ccid)) {
         return Err(format!("the host's policy does not allow CCID {ccid}"));
     }
-    if let Some(law) = wish.law.filter(|law| !rule.permits_law(law)) {
+    if let Some(law) = wanted.law.filter(|law| !rule.permits_law(law)) {
         return Err(format!("the host's policy does not allow the law {law}"));
     }
-    if wish.ring_bytes > rule.ring_memory {
-        let (bytes, most) = (wish.ring_bytes, rule.ring_memory);
+    if wanted.ring_bytes > rule.max_ring_memory {
+        let (bytes, most) = (wanted.ring_bytes, rule.max_ring_memory);
         return Err(format!(
             "a ring of {bytes} bytes: the host's policy allows {most}"
         ));
@@ -228,19 +220,19 @@ fn check(rule: &Rule, wish: &Wish<'_>) -> Result<Options, String> {
         .send_ccids(&rule.ccids)
         .recv_ccids(&rule.ccids)
         .safe_udp(dccp::safeudp::SafeUdpConfig {
-            profile: rule.safeudp,
+            profile: rule.profile(),
             ..Default::default()
         });
-    Ok(match &rule.law {
+    Ok(match &rule.default_law {
         Some(law) => permit_unused_law(options.law(law.config.clone())),
         None => options,
     })
 }
 
-impl RingPolicy for Gatekeeper {
+impl RingPolicy for Admission {
     fn allow(&mut self, caller: &RingCaller, request: &RingRequest) -> Result<Options, String> {
-        let wish = Wish {
-            deed: Deed::Connect,
+        let wanted = Wanted {
+            action: Action::Connect,
             address: request.remote,
             encapsulation: request.encapsulation,
             ccid: request.ccid,
@@ -248,7 +240,7 @@ impl RingPolicy for Gatekeeper {
             ring_bytes: request.shape.bytes().map_err(|error| error.to_string())?,
             connections: 1,
         };
-        self.decide(caller, &wish)
+        self.decide(caller, &wanted)
     }
 
     fn allow_listening(
@@ -257,28 +249,30 @@ impl RingPolicy for Gatekeeper {
         request: &RingListenRequest,
     ) -> Result<Options, String> {
         let asked_port = request.local.udp_port;
-        if request.encapsulation == Encapsulation::Udp && ![0, self.udp_port].contains(&asked_port)
+        if request.encapsulation == Encapsulation::Udp
+            && ![0, self.start.udp_port].contains(&asked_port)
         {
-            let port = self.udp_port;
+            let port = self.start.udp_port;
             return Err(format!(
                 "this host listens at UDP port {port}, not {asked_port}"
             ));
         }
-        let wish = Wish {
-            deed: Deed::Listen,
+        let wanted = Wanted {
+            action: Action::Listen,
             address: request.local,
             encapsulation: request.encapsulation,
             ccid: request.ccid,
             law: request.law.as_deref(),
             ring_bytes: request.shape.bytes().map_err(|error| error.to_string())?,
+            // As in `released`: the listener itself counts for one.
             connections: request.connections.saturating_add(1),
         };
-        self.decide(caller, &wish)
+        self.decide(caller, &wanted)
     }
 
     fn local_addr(&self, request: &RingListenRequest) -> DccpAddr {
         let mut local = request.local;
-        local.udp_port = self.udp_port;
+        local.udp_port = self.start.udp_port;
         local
     }
 
@@ -287,38 +281,41 @@ impl RingPolicy for Gatekeeper {
         law.map(|law| law.config).map_err(|error| error.problem)
     }
 
-    fn closed(&mut self, connection: &LentConnection) {
+    fn connection_ended(&mut self, connection: &LentConnection) {
         if let Some(last) = counters_of(connection) {
             self.lock().ended.ended(&last);
         }
     }
 
-    fn listener_closed(&mut self, listener: &LentListener) {
+    fn listener_ended(&mut self, listener: &LentListener) {
         let last = counters_of_listener(listener);
         self.lock().ended.listener_ended(&last);
     }
 
-    fn ended(&mut self, caller: &RingCaller, connections: u32) {
-        self.lock().give_back(caller, connections);
+    fn released(&mut self, caller: &RingCaller, connections: u32) {
+        self.lock().release(caller, connections);
     }
 }
 
 /// The counters of a connection; `None` if the engine is gone.
 pub(crate) fn counters_of(connection: &LentConnection) -> Option<ConnectionCounters> {
     let LentConnection {
-        id,
         caller,
         socket,
         since,
         ..
     } = connection;
-    // The MIB has 31 bits.
-    let id = u32::try_from(id % (1 << 31)).unwrap_or_default();
+    let id = number_of(connection);
     let (stats, snapshot) = (socket.stats().ok()?, socket.snapshot().ok()?);
     let age = clock::now() - *since;
     Some(ConnectionCounters::new(
         id, caller.uid, age, &stats, &snapshot,
     ))
+}
+
+/// The number of a connection for administrators: the MIB has 31 bits.
+pub(crate) fn number_of(connection: &LentConnection) -> u32 {
+    u32::try_from(connection.id % (1 << 31)).unwrap_or_default()
 }
 
 /// The counters of a listener.

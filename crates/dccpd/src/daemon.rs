@@ -1,7 +1,7 @@
 //! The parts of the running daemon, for administrators, Prometheus and the main thread.
 
 use crate::admin::{Program, Report};
-use crate::gatekeeper::{Gatekeeper, counters_of, counters_of_listener};
+use crate::admission::{Admission, counters_of, counters_of_listener, number_of};
 use crate::policy::Policy;
 use crate::trace::Traces;
 use dccp::{Engine, Instant, clock};
@@ -12,16 +12,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The running daemon.
-pub(crate) struct Office {
+pub(crate) struct Daemon {
     pub(crate) policy: PathBuf,
-    pub(crate) gatekeeper: Gatekeeper,
+    pub(crate) admission: Admission,
     pub(crate) engine: Engine,
     pub(crate) rings: RingServer,
     pub(crate) traces: Arc<Traces>,
     pub(crate) since: Instant,
 }
 
-impl Office {
+impl Daemon {
     /// Reads the policy file again. On a mistake, the old policy stays in force. Returns whether settings count only after a
     /// restart.
     ///
@@ -29,26 +29,26 @@ impl Office {
     /// The file cannot be read, or something in it is wrong.
     pub(crate) fn reload(&self) -> Result<bool, Failure> {
         let policy = Policy::read(&self.policy);
-        let outcome = policy.map(|policy| self.gatekeeper.replace(policy));
+        let outcome = policy.map(|policy| self.admission.replace(policy));
         let line = match &outcome {
             Ok(false) => "the policy was read again".to_owned(),
             Ok(true) => "the policy was read again; some settings count after a restart".into(),
             Err(failure) => format!("the policy in force stays: {}", failure.what),
         };
-        self.gatekeeper.log(&line);
+        self.admission.log(&line);
         outcome
     }
 
     /// Whether a user may administer the daemon: root, the daemon's own user, and the administrators of the policy.
     pub(crate) fn is_administrator(&self, uid: u32, gid: u32) -> bool {
         let own = rustix::process::geteuid().as_raw();
-        uid == 0 || uid == own || self.gatekeeper.is_administrator(uid, gid)
+        uid == 0 || uid == own || self.admission.is_administrator(uid, gid)
     }
 
     /// A connection by its number.
     pub(crate) fn connection(&self, id: u32) -> Option<LentConnection> {
         let mut connections = self.rings.connections().into_iter();
-        connections.find(|connection| connection.id == u64::from(id))
+        connections.find(|connection| number_of(connection) == id)
     }
 
     /// The counters of the host now.
@@ -61,7 +61,7 @@ impl Office {
         let uptime = clock::now() - self.since;
         Snapshot::new(
             uptime,
-            &self.gatekeeper.ended(),
+            &self.admission.ended(),
             &engine,
             connections,
             listeners,
@@ -71,17 +71,15 @@ impl Office {
     /// Everything that `dccpctl` shows.
     pub(crate) fn report(&self) -> Report {
         let lent = self.rings.connections();
-        let program = |lent: &LentConnection| {
-            Some(Program {
-                connection: u32::try_from(lent.id).ok()?,
-                pid: lent.caller.pid,
-            })
+        let program = |lent: &LentConnection| Program {
+            connection: number_of(lent),
+            pid: lent.caller.pid,
         };
         Report {
             version: env!("CARGO_PKG_VERSION").into(),
             pid: std::process::id(),
             policy: self.policy.display().to_string(),
-            programs: lent.iter().filter_map(program).collect(),
+            programs: lent.iter().map(program).collect(),
             snapshot: self.snapshot(),
         }
     }
