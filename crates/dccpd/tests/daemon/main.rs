@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
 mod control;
+mod counters;
 mod crash;
 mod docs;
 mod hostile;

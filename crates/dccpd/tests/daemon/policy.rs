@@ -1,4 +1,4 @@
-//! The policy permits, refuses and caps.
+//! The policy: what it permits, refuses and caps.
 
 use crate::support::{Daemon, OPEN, SHAPE, eventually, exchange, is_inside, refusal};
 use dccp::packet_ring::{Label, Shape};
