@@ -87,18 +87,18 @@ fn output(mut command: Command) -> Output {
     output
 }
 
-/// Echoes of `dccp-peer` through a daemon: 500 datagrams, none of them lost.
-fn check_echoes(daemon: &Daemon, address: &str, common: &[&str], rate: &str) {
+/// Echoes of `dccp-peer` through a daemon: 500 datagrams, none of them lost. `options` are those of `dccprun`.
+fn check_echoes(daemon: &Daemon, options: &[&str], address: &str, common: &[&str], rate: &str) {
     let peer = word(dccp_peer());
     let listen = [
-        peer, "listen", "5001", "--bind", address, "--echo", "--conns", "1",
+        "listen", "5001", "--bind", address, "--echo", "--conns", "1",
     ];
-    let listener = Running::start(daemon.run(&[&listen[..], common].concat()));
+    let listener = Running::start(daemon.run(&[options, &[peer], &listen, common].concat()));
     listener.wait_for("listening");
     let connect = [
-        peer, "connect", address, "5001", "--echo", "--count", "500", "--rate", rate,
+        "connect", address, "5001", "--echo", "--count", "500", "--rate", rate,
     ];
-    let output = output(daemon.run(&[&connect[..], common].concat()));
+    let output = output(daemon.run(&[options, &[peer], &connect, common].concat()));
     assert!(output.status.success());
     let text = String::from_utf8(output.stdout).unwrap();
     let summary = text.lines().find(|line| line.contains("summary")).unwrap();
@@ -115,10 +115,21 @@ fn echoes_come_back_over_the_daemon() {
     if !is_inside("daemon::echoes_come_back_over_the_daemon", "") {
         return;
     }
-    let daemon = Daemon::start("echoes", OPEN);
-    check_echoes(&daemon, "127.0.0.1", &["--service", "SC:VIDE"], "2000");
+    let policy = format!("protocol-33 = true\n{OPEN}");
+    let daemon = Daemon::start("echoes", &policy);
+    let service = ["--service", "SC:VIDE"];
+    check_echoes(&daemon, &[], "127.0.0.1", &service, "2000");
+    check_echoes(&daemon, &["--raw"], "127.0.0.1", &service, "2000");
     check_echoes(
         &daemon,
+        &["--law", "cubic"],
+        "127.0.0.1",
+        &["--size", "1000"],
+        "500",
+    );
+    check_echoes(
+        &daemon,
+        &[],
         "::1",
         &["--ccid", "3", "--size", "1000", "--txqlen", "20"],
         "500",
@@ -188,7 +199,8 @@ fn full_direction_does_not_stop_the_other_one() {
     if !is_inside("daemon::full_direction_does_not_stop_the_other_one", "") {
         return;
     }
-    check_part(&Daemon::start("full", OPEN), "full");
+    let slow = format!("{OPEN}rate = \"1M\"\n");
+    check_part(&Daemon::start("full", &slow), "full");
 }
 
 #[test]
