@@ -2,6 +2,7 @@
 //!
 //! It depends on no other crate of the project, so that `cargo xtask tidy` compiles no protocol.
 
+pub mod daemon;
 pub mod instructions;
 #[cfg(unix)]
 pub mod libdccp;

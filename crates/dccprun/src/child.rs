@@ -4,6 +4,7 @@ use crate::cli::Plan;
 use crate::host::Running;
 use crate::{failure, program};
 use core::time::Duration;
+use dccp::{Instant, clock};
 use dccp_cli::Failure;
 use dccprun_message::VARIABLE;
 use nix::errno::Errno;
@@ -179,11 +180,16 @@ impl Signals {
     }
 }
 
+/// How long descendants with sockets are waited for once a signal has ended the program: its user wanted an end.
+const KILLED_LINGER: Duration = Duration::from_secs(10);
+
 /// The children of this process.
 struct Children {
     program: Pid,
     /// The exit code, once the program has ended.
     code: Option<u8>,
+    /// The end of waiting for descendants, if a signal has ended the program.
+    until: Option<Instant>,
     /// No child is left.
     is_none: bool,
 }
@@ -198,6 +204,7 @@ impl Children {
                 }
                 Ok(WaitStatus::Signaled(pid, signal, _)) if pid == self.program => {
                     self.code = Some(u8::try_from(128 + signal as i32).unwrap_or(u8::MAX));
+                    self.until = Some(clock::now() + KILLED_LINGER);
                 }
                 Ok(WaitStatus::StillAlive) | Err(Errno::EINTR) => return,
                 Err(_) => {
@@ -215,6 +222,7 @@ fn wait(signals: &Signals, host: &Running, program: Pid) -> u8 {
     let mut children = Children {
         program,
         code: None,
+        until: None,
         is_none: false,
     };
     let mut quiet = 0;
@@ -222,7 +230,8 @@ fn wait(signals: &Signals, host: &Running, program: Pid) -> u8 {
         children.reap();
         if let Some(code) = children.code {
             quiet = if host.is_idle() { quiet + 1 } else { 0 };
-            if quiet > 0 && (children.is_none || quiet > QUIET_LOOKS) {
+            let is_late = children.until.is_some_and(|until| clock::now() >= until);
+            if is_late || quiet > 0 && (children.is_none || quiet > QUIET_LOOKS) {
                 return code;
             }
         }

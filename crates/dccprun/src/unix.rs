@@ -10,6 +10,7 @@ use rustix::net::{
     getpeername, listen, socket_with,
 };
 use std::os::fd::OwnedFd;
+use std::path::Path;
 
 /// The longest datagram in bytes: a jumbo frame. Longer ones of the program are discarded.
 pub(crate) const DATAGRAM_MAX: usize = 9216;
@@ -33,6 +34,16 @@ pub(crate) fn listener(host: HostKey, role: Role) -> rustix::io::Result<OwnedFd>
     bind(&socket, &place(host, role)?)?;
     listen(&socket, BACKLOG)?;
     Ok(socket)
+}
+
+/// Checks that a server listens at a path.
+pub(crate) fn probe(path: &Path) -> rustix::io::Result<()> {
+    let socket = open(SocketFlags::NONBLOCK)?;
+    match connect(&socket, &SocketAddrUnix::new(path)?) {
+        // Many programs connect at once.
+        Err(Errno::AGAIN) => Ok(()),
+        connected => connected,
+    }
 }
 
 /// Whether a socket of the program still has this name.

@@ -12,7 +12,7 @@ use dccp_cli::{Failure, args::BadValue};
 use explain::explain;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use values::{ccid, law, port, service, span};
+use values::{ccid, connections, law, port, service, span};
 
 /// A parsed command line.
 #[derive(Debug)]
@@ -50,6 +50,10 @@ pub(crate) struct Defaults {
     /// The law of CCID 2; `None`: the usual one.
     pub(crate) law: Option<NamedLaw>,
     pub(crate) connect_timeout: Duration,
+    /// The socket of the host's daemon; `None`: an engine of this process runs the connections.
+    pub(crate) daemon: Option<PathBuf>,
+    /// Accepted connections of one listener at a time, which the daemon is asked for.
+    pub(crate) connections: u32,
 }
 
 /// Parses the command line (without the program's name).
@@ -91,7 +95,7 @@ struct Cli {
     /// The UDP port where the peers listen
     #[arg(long, value_name = "PORT", default_value = "6511", value_parser = port)]
     remote_udp_port: u16,
-    /// Carry DCCP in IP as protocol 33, which kernels speak; needs root
+    /// Carry DCCP in IP as protocol 33, which kernels speak; needs root, or a daemon that may
     #[arg(long, conflicts_with_all = ["udp_port", "remote_udp_port"])]
     raw: bool,
     /// Congestion control of sockets whose program sets none: 2, 3, 4 or safeudp [default: 2, or 3 if the peer prefers]
@@ -103,9 +107,22 @@ struct Cli {
     /// Service Code of sockets whose program sets none: a number, 0xHEX or SC:TEXT [default: 0]
     #[arg(long, value_name = "CODE", value_parser = service)]
     service: Option<ServiceCode>,
-    /// Give up connecting after this time
-    #[arg(long, value_name = "TIME", default_value = "3min", value_parser = span)]
-    connect_timeout: Duration,
+    /// Give up connecting after this time, at most 10s with --daemon [default: 3min, or 10s with --daemon]
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    connect_timeout: Option<Duration>,
+    /// Let the host's daemon dccpd run the connections [default PATH: /run/dccpd/socket]
+    #[arg(
+        long,
+        value_name = "PATH",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "/run/dccpd/socket",
+        conflicts_with = "udp_port"
+    )]
+    daemon: Option<PathBuf>,
+    /// Accepted connections of a listener at a time, which the daemon's policy must allow [default: 16]
+    #[arg(long, value_name = "NUMBER", value_parser = connections)]
+    connections: Option<u32>,
     /// The library to load into the program [default: beside dccprun, or in ../lib]
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
@@ -128,6 +145,7 @@ const HELP: &str = "Examples:
   dccprun nc -Z -l 5001                        listen on DCCP port 5001, on UDP port 6511
   dccprun nc -Z 192.0.2.10 5001                connect to it from another host
   dccprun --raw ./server                       speak to kernels, as root
+  dccprun --daemon ./server                    use the host's daemon dccpd
   dccprun --udp-port 7000 ./server             listen on another UDP port …
   dccprun --remote-udp-port 7000 ./client HOST   … and connect to it
 
@@ -154,6 +172,23 @@ impl Cli {
                 "leave --ccid out, or --law",
             ));
         }
+        if self.connections.is_some() && self.daemon.is_none() {
+            return Err(Failure::usage(
+                "--connections: only the daemon has such a bound",
+                "leave it out, or add --daemon",
+            ));
+        }
+        let patience = match self.daemon {
+            Some(_) => DAEMON_PATIENCE,
+            None => Duration::from_mins(3),
+        };
+        let connect_timeout = self.connect_timeout.unwrap_or(patience);
+        if self.daemon.is_some() && connect_timeout > DAEMON_PATIENCE {
+            return Err(Failure::usage(
+                "--connect-timeout: the daemon gives up after 10 s",
+                "write 10s or less, or leave --daemon out",
+            ));
+        }
         let encapsulation = if self.raw {
             Encapsulation::Ip
         } else {
@@ -170,11 +205,18 @@ impl Cli {
                 ccid: self.ccid,
                 service: self.service,
                 law: self.law,
-                connect_timeout: self.connect_timeout,
+                connect_timeout,
+                daemon: self.daemon,
+                connections: self.connections.unwrap_or(CONNECTIONS),
             },
         })))
     }
 }
+
+/// Accepted connections of a listener, which the daemon is asked for.
+const CONNECTIONS: u32 = 16;
+/// How long the daemon tries to connect.
+const DAEMON_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The result of a parser of values.
 type Parsed<T> = Result<T, BadValue>;

@@ -38,6 +38,17 @@ fn defaults_are_those_of_rfc_6773() {
 }
 
 #[test]
+fn path_of_the_daemon_is_optional() {
+    let path = |line: &str| plan(line).defaults.daemon;
+    assert_eq!(path("true"), None);
+    assert_eq!(path("--daemon true"), Some("/run/dccpd/socket".into()));
+    assert_eq!(path("--daemon=/tmp/d true"), Some("/tmp/d".into()));
+    let daemon = plan("--daemon true");
+    assert_eq!(daemon.program, "true");
+    assert_eq!(daemon.defaults.connect_timeout, Duration::from_secs(10));
+}
+
+#[test]
 fn service_codes_are_read() {
     for (text, code) in [("42", 42), ("0x2a", 42), ("SC:VIDE", 0x5649_4445)] {
         let plan = plan(&format!("--service {text} true"));
@@ -56,6 +67,10 @@ fn wrong_command_lines_are_explained_in_two_lines() {
         ("--service 4294967295 true", "must be a number below"),
         ("--service SC:toolong true", "must be a number below"),
         ("--connect-timeout 1ms true", "must be 100 ms to 1 h"),
+        ("--daemon --udp-port 7000 true", "exclude each other"),
+        ("--daemon --connect-timeout 11s true", "gives up after 10 s"),
+        ("--connections 4 true", "only the daemon has"),
+        ("--daemon --connections 0 true", "must be from 1 to 65536"),
         ("--nonsense true", "--nonsense: there is no such option"),
     ] {
         let error = error(line);

@@ -13,6 +13,11 @@ pub(super) fn port(text: &str) -> Parsed<u16> {
     port.ok_or_else(|| BadValue::new("must be from 1 to 65535", "write for example 7000"))
 }
 
+pub(super) fn connections(text: &str) -> Parsed<u32> {
+    let number = text.parse().ok().filter(|n| (1..=65_536).contains(n));
+    number.ok_or_else(|| BadValue::new("must be from 1 to 65536", "write for example 64"))
+}
+
 pub(super) fn span(text: &str) -> Parsed<Duration> {
     let value = quantity::time(text)?;
     let range = Duration::from_millis(100)..=Duration::from_hours(1);

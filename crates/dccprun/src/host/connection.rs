@@ -1,12 +1,13 @@
 //! A connection: two threads carry its datagrams, one in each direction.
 
 use super::Host;
-use super::link::{Link, Received};
+use super::link::{Link, Received, in_family};
 use super::table::Phase;
 use crate::unix::{DATAGRAM_MAX, wait_for_hangup};
+use core::net::SocketAddr;
 use core::time::Duration;
 use dccp::unstable::io::Packets;
-use dccprun_message::{Answer, MESSAGE_MAX, SocketKey};
+use dccprun_message::{Answer, Family, MESSAGE_MAX, SocketKey};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, shutdown};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -18,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// A connection and the program's end of it.
 pub(super) struct Carried {
     pub(super) key: SocketKey,
-    pub(super) link: Arc<Link>,
+    pub(super) link: Arc<dyn Link>,
     pub(super) data: Arc<OwnedFd>,
 }
 
@@ -80,7 +81,7 @@ impl Carried {
         };
         if let Phase::Connecting(connection) = &record.phase {
             let connection = connection.clone();
-            record.local = Some(self.link.local(self.key.family));
+            record.local = local(&*self.link, self.key.family).or(record.local);
             record.phase = Phase::Open {
                 connection,
                 is_told,
@@ -91,7 +92,7 @@ impl Carried {
     /// Carries datagrams in both directions until the end.
     pub(super) fn carry(self, host: &Arc<Host>) {
         let (key, link, data) = (self.key, self.link.clone(), self.data.clone());
-        let inward = move |host: &Arc<Host>| carry_inward(host, key, &link, &data);
+        let inward = move |host: &Arc<Host>| carry_inward(host, key, &*link, &data);
         if host.spawn("dccprun-in", inward).is_err() {
             host.table().end(self.key, libc::ENOBUFS);
             self.hang_up();
@@ -140,7 +141,7 @@ impl Carried {
 }
 
 /// Carries datagrams of the peer to the program until the connection has ended.
-fn carry_inward(host: &Host, key: SocketKey, link: &Link, data: &OwnedFd) {
+fn carry_inward(host: &Host, key: SocketKey, link: &dyn Link, data: &OwnedFd) {
     let mut received = Received::new();
     let mut is_heard = true;
     let error = loop {
@@ -183,6 +184,11 @@ fn receive(data: &OwnedFd, buffer: &mut [u8; 1]) -> rustix::io::Result<usize> {
             Err(error) => return Err(error),
         }
     }
+}
+
+/// The address of this end, in the socket's family; `None`: it is not known before the end of the handshake.
+pub(super) fn local(link: &dyn Link, family: Family) -> Option<SocketAddr> {
+    link.local_addr().map(|addr| in_family(family, addr))
 }
 
 /// Answers a request. The program may have gone.

@@ -1,6 +1,7 @@
 //! Error numbers of the kernel's DCCP: what a program sees of the end of a connection, or of a call that failed.
 
 use dccp::{BindError, CloseReason, ConnectError, OpenError, ResetCode};
+use dccp_ring_ipc::{RingConnectError, RingError};
 use std::io;
 
 /// The error number of a connection that ended; 0: an ordinary end. As `dccp_reset_code_convert` in Linux 6.1.
@@ -11,6 +12,15 @@ pub(super) fn of_end(reason: &CloseReason) -> i32 {
         CloseReason::Aborted(_) => libc::ECONNRESET,
         CloseReason::TimedOut => libc::ETIMEDOUT,
         CloseReason::Unreachable { kind, code } => of_icmp(*kind, *code),
+    }
+}
+
+/// The error number of a handshake that ended; never 0.
+pub(super) fn of_handshake(reason: &CloseReason) -> i32 {
+    match of_end(reason) {
+        // An ordinary end is none of a handshake.
+        0 => libc::ECONNRESET,
+        error => error,
     }
 }
 
@@ -69,6 +79,30 @@ pub(super) fn of_bind(error: &BindError) -> i32 {
         BindError::Open(error) => of_open(error),
         BindError::Io(error) => of_io(error),
         _ => libc::ENETDOWN,
+    }
+}
+
+/// The error number of a connection or a listener that the daemon did not open.
+pub(super) fn of_ring_connect(error: &RingConnectError) -> i32 {
+    match error {
+        // Its policy, or an address that another program has: the daemon gives its reason as text.
+        RingConnectError::Refused(_) => libc::EACCES,
+        RingConnectError::Ended(reason) => of_handshake(reason),
+        RingConnectError::TimedOut => libc::ETIMEDOUT,
+        RingConnectError::Ring(_) => libc::ENOBUFS,
+        RingConnectError::System(error) => of_io(error),
+        // There is no daemon, or none that this program understands.
+        _ => libc::ENETDOWN,
+    }
+}
+
+/// The end of a daemon's connection: its error number, 0 for an ordinary end. `Ok`: it has not ended.
+pub(super) fn of_ring(error: &RingError) -> Result<(), i32> {
+    match error {
+        RingError::TimedOut => Ok(()),
+        RingError::Closed(reason) => Err(of_end(reason)),
+        // The daemon has ended, or broken the rules of the ring.
+        _ => Err(libc::ECONNRESET),
     }
 }
 

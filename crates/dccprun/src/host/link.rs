@@ -1,125 +1,87 @@
-//! The seam to DCCP: a connection, as the rest of the host uses it.
+//! The seam to DCCP: connections and listeners, as the rest of the host uses them. [`own`](super::own) has those of an engine
+//! in this process, [`daemon`](super::daemon) those of the host's daemon.
 
-use super::errors;
-use crate::unix::DATAGRAM_MAX;
+use super::copies::Copies;
 use core::net::SocketAddr;
 use core::time::Duration;
 use dccp::unstable::io::Packets;
-use dccp::{
-    ConnSnapshot, DccpAddr, Options, Received as Datagram, RecvBatch, RecvError, SendItem, Socket,
-    unstable,
-};
+use dccp::{ConnSnapshot, DccpAddr, Received as Datagram, RecvBatch};
 use dccprun_message::Family;
-use std::net::Shutdown;
+use std::sync::Arc;
 
 /// Datagrams of one receive.
 const BATCH: usize = 64;
 /// How long a connection may take to end after the program has closed it.
-const LINGER: Duration = Duration::from_secs(30);
+pub(super) const LINGER: Duration = Duration::from_secs(30);
 
-/// A DCCP connection.
-pub(super) struct Link {
-    socket: Socket,
-}
+/// A DCCP connection. One thread sends and closes, another one receives.
+pub(super) trait Link: Send + Sync {
+    /// Waits until the handshake has ended, at most for `at_most`; `None`: it still goes on. The error is never 0.
+    fn wait_opened(&self, at_most: Duration) -> Option<Result<(), i32>>;
 
-/// Memory for received datagrams.
-pub(super) struct Received(RecvBatch);
-
-impl Received {
-    pub(super) fn new() -> Self {
-        Self(RecvBatch::new(BATCH))
-    }
-
-    /// The datagrams of the last receive.
-    pub(super) fn datagrams(&self) -> Vec<&[u8]> {
-        self.0.iter().map(Datagram::bytes).collect()
-    }
-}
-
-impl Link {
-    /// Begins a handshake.
-    ///
-    /// # Errors
-    /// The error number of a handshake that cannot begin.
-    pub(super) fn connect(remote: DccpAddr, options: &Options) -> Result<Self, i32> {
-        let options = options.clone().nonblocking(true);
-        let socket = Socket::connect(remote, &options).map_err(errors::of_connect)?;
-        socket.set_nonblocking(false);
-        Ok(Self { socket })
-    }
-
-    /// A connection that a listener has accepted.
-    pub(super) fn accepted(socket: Socket) -> Self {
-        Self { socket }
-    }
-
-    /// Waits until the handshake has ended, at most for `at_most`; `None`: it still goes on.
-    pub(super) fn wait_opened(&self, at_most: Duration) -> Option<Result<(), i32>> {
-        let opened = unstable::wait_opened(&self.socket, at_most)?;
-        // An ordinary end is none of a handshake.
-        Some(opened.map_err(|reason| match errors::of_end(&reason) {
-            0 => libc::ECONNRESET,
-            error => error,
-        }))
-    }
-
-    /// The address of this end, in the socket's family.
-    pub(super) fn local(&self, family: Family) -> SocketAddr {
-        in_family(family, self.socket.local_addr())
-    }
+    /// The address of this end; `None`: it is not known before the end of the handshake.
+    fn local_addr(&self) -> Option<DccpAddr>;
 
     /// The address of the other end.
-    pub(super) fn peer(&self, family: Family) -> SocketAddr {
-        in_family(family, self.socket.peer_addr())
-    }
+    fn peer_addr(&self) -> DccpAddr;
 
     /// The greatest length of a datagram; `None` before the connection is open.
-    pub(super) fn mps(&self) -> Option<u32> {
-        let mps = self.socket.max_packet_size()?.min(DATAGRAM_MAX);
-        u32::try_from(mps).ok()
-    }
+    fn mps(&self) -> Option<usize>;
 
-    /// The state of the connection; `None`: there is none any more.
-    pub(super) fn snapshot(&self) -> Option<ConnSnapshot> {
-        self.socket.snapshot().ok()
-    }
+    /// The state of the connection; `None`: there is none any more, or it is not known here.
+    fn snapshot(&self) -> Option<ConnSnapshot>;
 
     /// Sends datagrams, and waits for room. After the end of the connection they are lost, as in the kernel.
-    pub(super) fn send(&self, packets: &Packets) {
-        let mut items: Vec<SendItem<'_>> = packets.iter().map(SendItem::new).collect();
-        // A datagram can be too long for the path although it was not when the program sent it: it is lost.
-        let _ = self.socket.send_batch(&mut items);
-    }
+    fn send(&self, packets: &Packets);
 
     /// Waits for datagrams, and receives those that are there.
     ///
     /// # Errors
     /// The error number of the connection's end; 0: an ordinary end.
-    pub(super) fn recv(&self, received: &mut Received) -> Result<(), i32> {
-        match self.socket.recv_batch(&mut received.0) {
-            Ok(_) => Ok(()),
-            Err(RecvError::Closed(reason)) => Err(errors::of_end(&reason)),
-            // This end has closed.
-            Err(_) => Err(0),
-        }
-    }
+    fn recv(&self, received: &mut Received) -> Result<(), i32>;
 
     /// Sends what is queued, closes, and waits for the end. A connection that does not end in time is aborted.
-    pub(super) fn close(&self) {
-        self.socket.shutdown(Shutdown::Write);
-        if self.socket.wait_closed(LINGER).is_err() {
-            self.socket.abort();
+    fn close(&self);
+
+    /// Ends the connection by a Reset.
+    fn abort(&self);
+}
+
+/// A DCCP listener.
+pub(super) trait Accept: Send {
+    /// The next connection; `None`: there was none for `at_most`.
+    ///
+    /// # Errors
+    /// When there will be no more.
+    fn accept(&mut self, at_most: Duration) -> Result<Option<Arc<dyn Link>>, Ended>;
+}
+
+/// A listener has ended.
+pub(super) struct Ended;
+
+/// Memory for received datagrams. A connection fills one of the two.
+pub(super) struct Received {
+    pub(super) batch: RecvBatch,
+    pub(super) copies: Copies,
+}
+
+impl Received {
+    pub(super) fn new() -> Self {
+        Self {
+            batch: RecvBatch::new(BATCH),
+            copies: Copies::default(),
         }
     }
 
-    /// Ends the connection by a Reset.
-    pub(super) fn abort(&self) {
-        self.socket.abort();
+    /// The datagrams of the last receive.
+    pub(super) fn datagrams(&self) -> Vec<&[u8]> {
+        let batch = self.batch.iter().map(Datagram::bytes);
+        batch.chain(self.copies.iter()).collect()
     }
 }
 
 /// An address as a socket of this family returns it.
-fn in_family(family: Family, addr: DccpAddr) -> SocketAddr {
+pub(super) fn in_family(family: Family, addr: DccpAddr) -> SocketAddr {
     let mut place = addr.udp_addr();
     place.set_port(addr.dccp_port);
     match (family, place) {

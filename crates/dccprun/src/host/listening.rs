@@ -1,12 +1,11 @@
 //! A listener: a thread hands each accepted connection to the program's Unix listener.
 
 use super::Host;
-use super::connection::Carried;
-use super::link::Link;
+use super::connection::{Carried, local};
+use super::link::{Accept, Link, in_family};
 use super::table::{Connection, Phase};
 use crate::unix;
 use core::time::Duration;
-use dccp::{AcceptError, Listener, Socket};
 use dccprun_message::{Role, SocketKey};
 use rustix::io::Errno;
 use std::sync::Arc;
@@ -15,21 +14,22 @@ use std::sync::Arc;
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Hands connections over until the program has closed the listener.
-pub(super) fn serve(host: &Arc<Host>, key: SocketKey, listener: &Listener) {
+pub(super) fn serve(host: &Arc<Host>, key: SocketKey, mut listener: Box<dyn Accept>) {
     while host.is_alive(key) {
-        match listener.accept_timeout(LOOK) {
-            Ok(socket) => hand_over(host, key, socket),
-            Err(AcceptError::TimedOut) => {}
+        match listener.accept(LOOK) {
+            Ok(Some(link)) => hand_over(host, key, &link),
+            Ok(None) => {}
             Err(_) => break,
         }
     }
+    // Another listener takes the address once the table has it no more.
+    drop(listener);
     host.table().remove(key);
 }
 
 /// Hands a connection to the program, as soon as its backlog has room.
-fn hand_over(host: &Arc<Host>, listener: SocketKey, socket: Socket) {
-    let link = Arc::new(Link::accepted(socket));
-    if let Err(error) = connect(host, listener, &link) {
+fn hand_over(host: &Arc<Host>, listener: SocketKey, link: &Arc<dyn Link>) {
+    if let Err(error) = connect(host, listener, link) {
         // The program has closed its listener, or this host has no descriptors left.
         link.abort();
         if error != Errno::CONNREFUSED {
@@ -39,7 +39,7 @@ fn hand_over(host: &Arc<Host>, listener: SocketKey, socket: Socket) {
     }
 }
 
-fn connect(host: &Arc<Host>, listener: SocketKey, link: &Arc<Link>) -> rustix::io::Result<()> {
+fn connect(host: &Arc<Host>, listener: SocketKey, link: &Arc<dyn Link>) -> rustix::io::Result<()> {
     let mut number = [0; 8];
     getrandom::fill(&mut number).map_err(|_| Errno::AGAIN)?;
     let key = SocketKey {
@@ -76,17 +76,17 @@ fn register(
     host: &Host,
     listener: SocketKey,
     key: SocketKey,
-    link: &Arc<Link>,
+    link: &Arc<dyn Link>,
 ) -> rustix::io::Result<()> {
     let mut table = host.table();
     let settings = table.get(listener).map(|record| record.settings.clone());
     let record = table.entry(key).map_err(Errno::from_raw_os_error)?;
     record.settings = settings.unwrap_or_default();
-    record.local = Some(link.local(key.family));
+    record.local = local(&**link, key.family);
     record.phase = Phase::Open {
         connection: Connection {
             link: link.clone(),
-            peer: link.peer(key.family),
+            peer: in_family(key.family, link.peer_addr()),
             is_accepted: true,
         },
         is_told: true,

@@ -4,17 +4,20 @@
 //! ```text
 //! program                                  this process
 //! library ── one connection a request ──── control ── table of sockets
-//! Unix socket ──────────────────────────── connection (two threads) ── link ── DCCP
-//! Unix listener ◄── a connection for each ─ listening (one thread) ──── DCCP
+//! Unix socket ──────────────────────────── connection (two threads) ── link ─┬─ own: an engine of this process
+//! Unix listener ◄── a connection for each ─ listening (one thread) ──── link ─┴─ daemon: rings of dccpd
 //! ```
 //!
 //! No request is trusted: numbers, lengths and addresses are checked, and all tables have bounds.
 
 mod connection;
 mod control;
+mod copies;
+mod daemon;
 mod errors;
 mod link;
 mod listening;
+mod own;
 mod settings;
 mod table;
 
@@ -23,6 +26,7 @@ use crate::failure;
 use crate::unix;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::time::Duration;
+use daemon::Daemon;
 use dccp::{Engine, EngineOptions};
 use dccp_cli::Failure;
 use dccprun_message::{HostKey, Role, SocketKey};
@@ -41,12 +45,45 @@ const LINGER: Duration = Duration::from_secs(10);
 pub(crate) struct Host {
     key: HostKey,
     defaults: Defaults,
-    engine: Engine,
+    carrier: Carrier,
     table: Mutex<Table>,
     /// Threads of connections and listeners.
     active: AtomicUsize,
     /// Accepts the program's ends of connections.
     data: OwnedFd,
+}
+
+/// The engine that runs the connections.
+enum Carrier {
+    /// An engine of this process.
+    Engine(Engine),
+    /// The daemon of the host.
+    Daemon(Daemon),
+}
+
+impl Carrier {
+    /// # Errors
+    /// When the system gives no engine, or there is no daemon.
+    fn start(defaults: &Defaults) -> Result<Self, Failure> {
+        let Some(path) = defaults.daemon.clone() else {
+            let engine = Engine::start(&EngineOptions::new());
+            return engine.map(Self::Engine).map_err(|e| no_sockets(&e));
+        };
+        unix::probe(&path).map_err(|e| {
+            failure(
+                format!("{}: the daemon does not answer: {e}", path.display()),
+                "start dccpd, or name its socket with --daemon=PATH",
+            )
+        })?;
+        Ok(Self::Daemon(Daemon { path }))
+    }
+}
+
+fn no_sockets(error: &io::Error) -> Failure {
+    failure(
+        format!("the sockets for the program cannot be opened: {error}"),
+        "raise this system's limits of open files and threads (ulimit -a)",
+    )
 }
 
 /// A host whose threads run; dropping it ends the one that answers requests.
@@ -61,17 +98,13 @@ impl Running {
     /// Starts a host.
     ///
     /// # Errors
-    /// When the system gives no sockets, threads or randomness.
+    /// When the system gives no sockets, threads or randomness, or the daemon does not answer.
     pub(crate) fn start(defaults: Defaults) -> Result<Self, Failure> {
-        Self::open(defaults).map_err(|e| {
-            failure(
-                format!("the sockets for the program cannot be opened: {e}"),
-                "raise this system's limits of open files and threads (ulimit -a)",
-            )
-        })
+        let carrier = Carrier::start(&defaults)?;
+        Self::open(defaults, carrier).map_err(|e| no_sockets(&e))
     }
 
-    fn open(defaults: Defaults) -> io::Result<Self> {
+    fn open(defaults: Defaults, carrier: Carrier) -> io::Result<Self> {
         let mut number = [0; 16];
         getrandom::fill(&mut number).map_err(io::Error::other)?;
         let uid = rustix::process::geteuid().as_raw();
@@ -80,7 +113,7 @@ impl Running {
         let host = Arc::new(Host {
             key,
             defaults,
-            engine: Engine::start(&EngineOptions::new())?,
+            carrier,
             table: Mutex::new(Table::default()),
             active: AtomicUsize::new(0),
             data: unix::listener(key, Role::Data)?,
@@ -111,8 +144,11 @@ impl Running {
 
     /// Waits until the connections that closed have ended, within a bound.
     pub(crate) fn finish(&self) {
-        // Those that have not ended are cut off with this process.
-        let _ = self.host.engine.wait_idle(LINGER);
+        // The daemon ends its connections by itself.
+        if let Carrier::Engine(engine) = &self.host.carrier {
+            // Those that have not ended are cut off with this process.
+            let _ = engine.wait_idle(LINGER);
+        }
     }
 }
 

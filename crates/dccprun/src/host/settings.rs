@@ -154,6 +154,25 @@ impl Settings {
             .collect()
     }
 
+    /// The CCID of both directions; `None`: none is chosen. A daemon takes one for a whole connection.
+    ///
+    /// # Errors
+    /// `EOPNOTSUPP`: the directions differ, or there is a list.
+    pub(super) fn single_ccid(&self, defaults: &Defaults) -> Result<Option<u8>, i32> {
+        match (&self.tx_ccids[..], &self.rx_ccids[..]) {
+            ([], []) => Ok(defaults.ccid),
+            ([tx], [rx]) if tx == rx => Ok(Some(*tx)),
+            ([one], []) | ([], [one]) if Some(*one) == defaults.ccid => Ok(Some(*one)),
+            _ => Err(libc::EOPNOTSUPP),
+        }
+    }
+
+    /// The length of the send queue in datagrams, if the program has set it; 0: without a bound.
+    pub(super) fn queue_len(&self) -> Option<u32> {
+        self.txqlen
+            .map(|packets| u32::try_from(packets).unwrap_or(0))
+    }
+
     /// The options of a connection or a listener.
     pub(super) fn options(&self, defaults: &Defaults, engine: &Engine) -> Options {
         let mut options = Options::new()
@@ -191,6 +210,18 @@ impl Settings {
         }
         options
     }
+}
+
+/// Whether an option needs an engine of this process: a daemon's connections cover the whole datagram.
+///
+/// # Errors
+/// `EOPNOTSUPP`: it does.
+pub(super) fn check_for_daemon(name: i32, value: &[u8]) -> Result<(), i32> {
+    let is_zero = value.iter().all(|byte| *byte == 0);
+    if matches!(name, opt::SEND_CSCOV | opt::RECV_CSCOV) && !is_zero {
+        return Err(libc::EOPNOTSUPP);
+    }
+    Ok(())
 }
 
 /// A Checksum Coverage.

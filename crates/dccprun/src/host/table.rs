@@ -61,7 +61,7 @@ pub(super) enum Phase {
 /// The connection of a socket.
 #[derive(Clone)]
 pub(super) struct Connection {
-    pub(super) link: Arc<Link>,
+    pub(super) link: Arc<dyn Link>,
     pub(super) peer: SocketAddr,
     pub(super) is_accepted: bool,
 }

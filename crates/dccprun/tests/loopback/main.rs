@@ -5,6 +5,7 @@
 
 mod calls;
 mod commands;
+mod daemon;
 mod kernel_program;
 mod launch;
 mod robust;

@@ -1,6 +1,6 @@
 //! The host survives broken and hostile programs, and forgets killed ones.
 
-use crate::support::{PATIENCE, Running, Server, client, dccprun, word};
+use crate::support::{PATIENCE, Running, Server, client, dccprun, free_port, server, word};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketType};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -98,14 +98,7 @@ fn killed_program_leaves_nothing_behind() {
     let shell = children(host)[0];
     // Two connections with two threads and two descriptors each, and a listener.
     assert!(threads(host) >= 7, "{}", threads(host));
-    let program = children(shell)[0].to_string();
-    assert!(
-        Command::new("kill")
-            .args(["-KILL", &program])
-            .status()
-            .unwrap()
-            .success()
-    );
+    kill(children(shell)[0]);
     running.wait_for("killed");
     // The main thread, the one for requests and the engine stay.
     eventually("threads end", || threads(host) == 3);
@@ -116,6 +109,30 @@ fn killed_program_leaves_nothing_behind() {
     });
     // The peer's connections have ended too.
     assert_eq!(server.running.end(), Some(0));
+}
+
+#[test]
+fn descendants_of_a_killed_program_do_not_keep_the_host() {
+    let script = format!("{} 127.0.0.1 5001 1 - & wait", word(server()));
+    let port = free_port();
+    let running = Running::start(dccprun(&["--udp-port", &port, "sh", "-c", &script]));
+    running.wait_for("ready");
+    let shell = children(running.id())[0];
+    let listener = children(shell)[0];
+    kill(shell);
+    // The listener would wait for ever.
+    assert_eq!(running.end(), Some(128 + 9));
+    kill(listener);
+}
+
+fn kill(pid: u32) {
+    let mut kill = Command::new("kill");
+    assert!(
+        kill.args(["-KILL", &pid.to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
 }
 
 #[test]

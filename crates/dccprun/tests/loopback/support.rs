@@ -47,6 +47,7 @@ macro_rules! program {
 }
 
 program!(client, "client", ["tests/programs/client.c"], []);
+program!(over_daemon, "over-daemon", ["tests/programs/daemon.c"], []);
 program!(server, "server", ["tests/programs/server.c"], []);
 program!(
     static_client,

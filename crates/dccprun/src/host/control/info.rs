@@ -14,7 +14,7 @@ const RX_LEN: usize = 12;
 ///
 /// # Errors
 /// The kernel's error number.
-pub(super) fn value_of_connection(link: &Link, name: i32, room: usize) -> Result<Vec<u8>, i32> {
+pub(super) fn value_of_connection(link: &dyn Link, name: i32, room: usize) -> Result<Vec<u8>, i32> {
     let is_known = matches!(
         name,
         opt::TX_CCID | opt::RX_CCID | opt::CCID_TX_INFO | opt::CCID_RX_INFO

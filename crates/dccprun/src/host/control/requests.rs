@@ -2,11 +2,12 @@
 
 use super::info::value_of_connection;
 use super::take_data;
-use crate::host::connection::{Caller, Carried};
-use crate::host::link::Link;
-use crate::host::settings::Stage;
+use crate::host::connection::{self, Caller, Carried};
+use crate::host::link::{Accept, Link};
+use crate::host::settings::{Settings, Stage, check_for_daemon};
 use crate::host::table::{Connection, Phase, Record, unspecified};
-use crate::host::{Host, errors, listening};
+use crate::host::{Carrier, Host, errors, listening, own};
+use crate::unix::DATAGRAM_MAX;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::num::NonZeroU16;
 use core::time::Duration;
@@ -68,6 +69,9 @@ impl Host {
     }
 
     fn set(&self, request: &Request<'_>) -> Result<Answer, i32> {
+        if matches!(self.carrier, Carrier::Daemon(_)) {
+            check_for_daemon(request.argument, request.body)?;
+        }
         let mut table = self.table();
         let record = table.entry(request.key)?;
         let stage = stage(record);
@@ -98,8 +102,8 @@ impl Host {
         drop(table);
         let value = match name {
             opt::GET_CUR_MPS => {
-                let mps = link.and_then(|link| link.mps());
-                mps.unwrap_or(MPS_UNCONNECTED).to_ne_bytes().to_vec()
+                let mps = link.map_or(MPS_UNCONNECTED, |link| mps(&*link));
+                mps.to_ne_bytes().to_vec()
             }
             // Without a connection, the kernel has no CCIDs.
             _ => value_of_connection(link.as_deref().ok_or(libc::ENOPROTOOPT)?, name, room)?,
@@ -176,38 +180,37 @@ impl Host {
             Some(local) => local,
             None => self.free_address(unspecified(key.family))?,
         };
-        let options = settings
-            .options(&self.defaults, &self.engine)
-            .backlog(usize::try_from(backlog).unwrap_or(1).clamp(1, 4096));
-        let options = unstable::permit_system_port(options);
-        let listener = self.open_listener(local, settings.is_v6_only, &options)?;
+        let listeners = self.open_listeners(local, &settings, backlog)?;
         {
             let mut table = self.table();
             let record = table.entry(key)?;
             record.local = Some(local);
             record.phase = Phase::Listening;
         }
-        let serve = move |host: &Arc<Self>| listening::serve(host, key, &listener);
-        self.spawn("dccprun-listen", serve).map_err(|_| {
-            self.table().remove(key);
-            libc::ENOBUFS
-        })?;
+        for listener in listeners {
+            let serve = move |host: &Arc<Self>| listening::serve(host, key, listener);
+            self.spawn("dccprun-listen", serve).map_err(|_| {
+                self.table().remove(key);
+                libc::ENOBUFS
+            })?;
+        }
         Ok(Answer::DONE)
     }
 
-    /// Opens a listener. A port that an earlier listener gives up just now is waited for.
-    fn open_listener(
+    /// Opens the listeners of a socket. An engine has one for all addresses, the daemon one for each.
+    fn open_listeners(
         &self,
         local: SocketAddr,
-        is_v6_only: bool,
-        options: &Options,
-    ) -> Result<Listener, i32> {
-        let udp_port = match self.defaults.encapsulation {
-            Encapsulation::Ip => 0,
-            Encapsulation::Udp => self.defaults.udp_port,
+        settings: &Settings,
+        backlog: i32,
+    ) -> Result<Vec<Box<dyn Accept>>, i32> {
+        let udp_port = match (&self.carrier, self.defaults.encapsulation) {
+            (Carrier::Engine(_), Encapsulation::Udp) => self.defaults.udp_port,
+            // That of the daemon.
+            (Carrier::Daemon(_), Encapsulation::Udp) | (_, Encapsulation::Ip) => 0,
         };
         let mut ips = vec![local.ip()];
-        if local.ip().is_unspecified() && local.is_ipv6() && !is_v6_only {
+        if local.ip().is_unspecified() && local.is_ipv6() && !settings.is_v6_only {
             ips.push(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
         }
         let at = |ip: &IpAddr| {
@@ -216,21 +219,38 @@ impl Host {
             DccpAddr::from((with_port(place, udp_port), local.port()))
         };
         let places: Vec<DccpAddr> = ips.iter().map(at).collect();
-        let until = dccp::clock::now() + PORT_WAIT;
-        loop {
-            match Listener::bind(&places, options) {
-                Ok(listener) => return Ok(listener),
-                Err(BindError::InUse { .. }) if dccp::clock::now() < until => {
-                    std::thread::sleep(Duration::from_millis(10));
-                }
-                Err(error) => {
-                    explain(&error, udp_port);
-                    return Err(errors::of_bind(&error));
-                }
+        match &self.carrier {
+            Carrier::Engine(engine) => {
+                let options = settings
+                    .options(&self.defaults, engine)
+                    .backlog(usize::try_from(backlog).unwrap_or(1).clamp(1, 4096));
+                let options = unstable::permit_system_port(options);
+                let listener = open_listener(&places, udp_port, &options)?;
+                Ok(vec![Box::new(listener)])
+            }
+            Carrier::Daemon(daemon) => {
+                self.wait_for_port(local);
+                let listen = |place: &DccpAddr| daemon.listen(*place, settings, &self.defaults);
+                places.iter().map(listen).collect()
             }
         }
     }
 
+    /// Waits until an earlier listener of the program has given a port up.
+    fn wait_for_port(&self, local: SocketAddr) {
+        let until = dccp::clock::now() + PORT_WAIT;
+        let is_taken = || {
+            let mut table = self.table();
+            let holders = table.holders(local);
+            holders.into_iter().any(|key| {
+                let record = table.get(key);
+                record.is_some_and(|record| matches!(record.phase, Phase::Listening))
+            })
+        };
+        while is_taken() && dccp::clock::now() < until {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
     /// Starts the thread of a connection. It answers at the end of the handshake, if the program waits.
     fn start(
         self: &Arc<Self>,
@@ -273,21 +293,21 @@ impl Host {
             }
         };
         let data = data.ok_or(libc::ENOTCONN)?;
-        let mut options = settings.options(&self.defaults, &self.engine);
-        if let Some(local) = local {
-            if !local.ip().is_unspecified() {
-                options = options.bind(with_port(canonical(local), 0));
-            }
-            if let Some(port) = NonZeroU16::new(local.port()) {
-                options = unstable::from_dccp_port(options, port);
-            }
-        }
         let place = with_port(canonical(remote), self.defaults.remote_udp_port);
-        let link = Link::connect(DccpAddr::from((place, remote.port())), &options);
-        let link = Arc::new(link.inspect_err(|_| self.table().end(key, 0))?);
+        let to = DccpAddr::from((place, remote.port()));
+        let link = match &self.carrier {
+            Carrier::Engine(engine) => {
+                let options = settings.options(&self.defaults, engine);
+                own::connect(to, &from_local(options, local))
+            }
+            // The daemon chooses the address of this end.
+            Carrier::Daemon(_) if local.is_some() => Err(libc::EADDRNOTAVAIL),
+            Carrier::Daemon(daemon) => daemon.connect(to, &settings, &self.defaults),
+        };
+        let link = link.inspect_err(|_| self.table().end(key, 0))?;
         let mut table = self.table();
         let record = table.entry(key)?;
-        record.local = Some(link.local(key.family));
+        record.local = connection::local(&*link, key.family);
         record.phase = Phase::Connecting(Connection {
             link: link.clone(),
             peer: remote,
@@ -315,7 +335,7 @@ impl Host {
             Phase::Ended { peer: Some(peer) } => (*peer, None),
             _ => return Err(libc::ENOTCONN),
         };
-        let mps = link.and_then(|link| link.mps()).unwrap_or(MPS_UNCONNECTED);
+        let mps = link.map_or(MPS_UNCONNECTED, |link| mps(&**link));
         let body = [&address(peer)[..], &mps.to_ne_bytes()].concat();
         Ok(Answer::body(&body))
     }
@@ -329,6 +349,44 @@ impl Host {
             *is_told = true;
         }
         Answer::body(&record.take_error().to_ne_bytes())
+    }
+}
+
+/// Opens a listener of an engine. A port that an earlier listener gives up just now is waited for.
+fn open_listener(places: &[DccpAddr], udp_port: u16, options: &Options) -> Result<Listener, i32> {
+    let until = dccp::clock::now() + PORT_WAIT;
+    loop {
+        match Listener::bind(places, options) {
+            Ok(listener) => return Ok(listener),
+            Err(BindError::InUse { .. }) if dccp::clock::now() < until => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Err(error) => {
+                explain(&error, udp_port);
+                return Err(errors::of_bind(&error));
+            }
+        }
+    }
+}
+
+/// The greatest length of a datagram that the program may send.
+fn mps(link: &dyn Link) -> u32 {
+    let mps = link.mps().map(|mps| mps.min(DATAGRAM_MAX));
+    mps.and_then(|mps| u32::try_from(mps).ok())
+        .unwrap_or(MPS_UNCONNECTED)
+}
+
+/// The options of a connection from the address to which the program has bound its socket.
+fn from_local(mut options: Options, local: Option<SocketAddr>) -> Options {
+    let Some(local) = local else {
+        return options;
+    };
+    if !local.ip().is_unspecified() {
+        options = options.bind(with_port(canonical(local), 0));
+    }
+    match NonZeroU16::new(local.port()) {
+        Some(port) => unstable::from_dccp_port(options, port),
+        None => options,
     }
 }
 
