@@ -15,7 +15,7 @@ users = [\"*\"]
 connect = [\"*\"]
 listen = [\"*\"]
 ccids = [2, 3, 4]
-connections = 500
+max-connections = 500
 ";
 
 /// Parts of `client.c` that use nothing that a daemon does not have.
@@ -115,7 +115,7 @@ fn echoes_come_back_over_the_daemon() {
     if !is_inside("daemon::echoes_come_back_over_the_daemon", "") {
         return;
     }
-    let policy = format!("protocol-33 = true\n{OPEN}");
+    let policy = format!("over = [\"udp\", \"ip\"]\n{OPEN}");
     let daemon = Daemon::start("echoes", &policy);
     let service = ["--service", "SC:VIDE"];
     check_echoes(&daemon, &[], "127.0.0.1", &service, "2000");
@@ -199,7 +199,7 @@ fn full_direction_does_not_stop_the_other_one() {
     if !is_inside("daemon::full_direction_does_not_stop_the_other_one", "") {
         return;
     }
-    let slow = format!("{OPEN}rate = \"1M\"\n");
+    let slow = format!("{OPEN}max-rate = \"1M\"\n");
     check_part(&Daemon::start("full", &slow), "full");
 }
 
