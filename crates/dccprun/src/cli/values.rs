@@ -31,24 +31,21 @@ pub(super) fn span(text: &str) -> Parsed<Duration> {
     }
 }
 
-/// A Service Code as RFC 4340 §8.1.2 writes it, or as a number.
+/// A Service Code in a form of RFC 4340 §8.1.2, or as a number.
 pub(super) fn service(text: &str) -> Parsed<ServiceCode> {
-    let code = match text.strip_prefix("SC:") {
-        Some(name) => name.as_bytes().try_into().ok().map(u32::from_be_bytes),
-        None => match text.strip_prefix("0x") {
-            Some(digits) => u32::from_str_radix(digits, 16).ok(),
-            None => text.parse().ok(),
-        },
+    let number = match text.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
     };
-    // 4340-8.1.2: this code stands for none.
-    code.filter(|code| *code != u32::MAX)
+    let code = number
         .map(ServiceCode)
-        .ok_or_else(|| {
-            BadValue::new(
-                "must be a number below 4294967295, or SC: and four characters",
-                "write for example 42, 0x2a or SC:VIDE",
-            )
-        })
+        .filter(|code| *code != ServiceCode::INVALID);
+    code.or_else(|| text.parse().ok()).ok_or_else(|| {
+        BadValue::new(
+            "must be a number below 4294967295, or a Service Code of RFC 4340",
+            "write for example 42, 0x2a, SC:VIDE or SC=x56494445",
+        )
+    })
 }
 
 pub(super) fn ccid(text: &str) -> Parsed<u8> {

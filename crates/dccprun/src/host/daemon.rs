@@ -113,8 +113,8 @@ fn shape(settings: &Settings) -> Shape {
 }
 
 /// Says what the daemon has answered, because the program sees an error number only.
-fn explain(error: &RingConnectError) {
-    eprintln!("dccprun: dccpd: {error}\n   next: {}", error.next_step());
+fn explain(error: &dyn core::error::Error, next: &str) {
+    eprintln!("dccprun: dccpd: {error}\n   next: {next}");
 }
 
 /// A connection of the daemon, or the request for one.
@@ -154,7 +154,7 @@ impl DaemonLink {
         let opened = asked
             .map_err(|error| {
                 if !matches!(error, RingConnectError::Ended(_)) {
-                    explain(&error);
+                    explain(&error, error.next_step());
                 }
                 errors::of_ring_connect(&error)
             })

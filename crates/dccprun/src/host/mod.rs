@@ -30,6 +30,7 @@ use daemon::Daemon;
 use dccp::{Engine, EngineOptions};
 use dccp_cli::Failure;
 use dccprun_message::{HostKey, Role, SocketKey};
+use rustix::io::Errno;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -70,9 +71,13 @@ impl Carrier {
             return engine.map(Self::Engine).map_err(|e| no_sockets(&e));
         };
         unix::probe(&path).map_err(|e| {
+            let next = match e {
+                Errno::ACCESS => "get access to the daemon's socket from the host's administrator",
+                _ => "start dccpd, or name its socket with --daemon=PATH",
+            };
             failure(
                 format!("{}: the daemon does not answer: {e}", path.display()),
-                "start dccpd, or name its socket with --daemon=PATH",
+                next,
             )
         })?;
         Ok(Self::Daemon(Daemon { path }))

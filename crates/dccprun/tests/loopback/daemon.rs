@@ -164,8 +164,9 @@ fn calls_behave_over_the_daemon() {
 }
 
 /// Runs a part of `daemon.c`, which succeeds. Returns what `dccprun` and the program have written to standard error.
-fn check_part(daemon: &Daemon, part: &str) -> String {
-    let output = output(daemon.run(&[word(over_daemon()), "5001", part]));
+fn check_part(daemon: &Daemon, options: &[&str], part: &str) -> String {
+    let words = [word(over_daemon()), "5001", part];
+    let output = output(daemon.run(&[options, &words].concat()));
     assert!(output.status.success(), "{part}");
     String::from_utf8(output.stderr).unwrap()
 }
@@ -179,7 +180,7 @@ fn what_the_policy_refuses_is_eacces_and_explained() {
         return;
     }
     let daemon = Daemon::start("denied", "[[rule]]\nusers = [\"*\"]\n");
-    let explained = check_part(&daemon, "denied");
+    let explained = check_part(&daemon, &[], "denied");
     for verb in ["connect to", "listen at"] {
         let reason = format!("policy does not let this user {verb} 127.0.0.1");
         assert!(explained.contains(&reason), "{explained}");
@@ -191,7 +192,7 @@ fn settings_that_a_daemon_lacks_are_refused() {
     if !is_inside("daemon::settings_that_a_daemon_lacks_are_refused", "") {
         return;
     }
-    check_part(&Daemon::start("lacking", OPEN), "lacking");
+    check_part(&Daemon::start("lacking", OPEN), &[], "lacking");
 }
 
 #[test]
@@ -200,7 +201,17 @@ fn full_direction_does_not_stop_the_other_one() {
         return;
     }
     let slow = format!("{OPEN}max-rate = \"1M\"\n");
-    check_part(&Daemon::start("full", &slow), "full");
+    check_part(&Daemon::start("full", &slow), &[], "full");
+}
+
+#[test]
+fn connections_beyond_the_bound_wait() {
+    if !is_inside("daemon::connections_beyond_the_bound_wait", "") {
+        return;
+    }
+    let daemon = Daemon::start("bounded", OPEN);
+    let explained = check_part(&daemon, &["--connections", "1"], "bounded");
+    assert!(explained.contains("--connections"), "{explained}");
 }
 
 #[test]

@@ -121,6 +121,28 @@ static void test_full(void)
 	}
 }
 
+/* The listener has asked for one connection at a time. */
+static void test_bounded(void)
+{
+	int listener = listening(), near[2], far;
+	struct pollfd ready = { .fd = listener, .events = POLLIN };
+	char byte;
+
+	CHECK(listener >= 0);
+	near[0] = connected();
+	CHECK(near[0] >= 0);
+	far = accept(listener, NULL, NULL);
+	CHECK(far >= 0);
+	near[1] = connected();
+	CHECK(near[1] >= 0 && send(near[1], "2", 1, 0) == 1);
+	CHECK(poll(&ready, 1, 500) == 0);
+	close(near[0]);
+	close(far);
+	far = accept(listener, NULL, NULL);
+	CHECK(far >= 0);
+	CHECK(recv(far, &byte, 1, 0) == 1 && byte == '2');
+}
+
 int main(int argc, char **argv)
 {
 	CHECK(argc == 3);
@@ -133,6 +155,8 @@ int main(int argc, char **argv)
 		test_killed();
 	else if (!strcmp(argv[2], "full"))
 		test_full();
+	else if (!strcmp(argv[2], "bounded"))
+		test_bounded();
 	else
 		return 2;
 	return 0;

@@ -25,7 +25,7 @@ impl Listening {
     /// The error number of a refusal.
     pub(super) fn open(path: PathBuf, request: RingListenRequest) -> Result<Self, i32> {
         let listener = RingListener::bind(&path, &request).map_err(|error| {
-            explain(&error);
+            explain(&error, error.next_step());
             errors::of_ring_connect(&error)
         })?;
         Ok(Self {
@@ -37,52 +37,57 @@ impl Listening {
     }
 }
 
-impl Accept for Listening {
-    fn accept(&mut self, at_most: Duration) -> Result<Option<Arc<dyn Link>>, Ended> {
-        let Some(listener) = &mut self.listener else {
-            self.listener = match RingListener::bind(&self.path, &self.request) {
-                Ok(listener) => Some(listener),
-                // The new daemon has another policy.
-                Err(error @ RingConnectError::Refused(_)) => {
-                    explain(&error);
-                    return Err(Ended);
-                }
-                Err(_) => return Ok(rest(at_most)),
-            };
-            return Ok(None);
+impl Listening {
+    /// Opens the listener again, if the daemon runs again. `false`: it does not.
+    ///
+    /// # Errors
+    /// When the new daemon refuses.
+    fn reopen(&mut self) -> Result<bool, Ended> {
+        self.listener = match RingListener::bind(&self.path, &self.request) {
+            Ok(listener) => Some(listener),
+            Err(error @ RingConnectError::Refused(_)) => {
+                explain(&error, error.next_step());
+                return Err(Ended);
+            }
+            Err(_) => None,
         };
-        match listener.accept_timeout(at_most) {
-            Ok(client) => match DaemonLink::accepted(client) {
-                Ok(link) => Ok(Some(Arc::new(link))),
-                // The connection is closed: this process has no descriptors left.
-                Err(_) => Ok(rest(at_most)),
-            },
-            Err(RingAcceptError::TimedOut) => Ok(None),
-            Err(error @ RingAcceptError::ServerGone) => {
-                eprintln!(
-                    "dccprun: dccpd: {error}\n   next: start it again; the program's listener then goes on"
-                );
-                self.listener = None;
-                Ok(None)
-            }
-            // The connection waits until another one has ended.
-            Err(error @ RingAcceptError::Refused(_)) => {
-                if !self.has_explained {
-                    self.has_explained = true;
-                    eprintln!(
-                        "dccprun: dccpd: {error}\n   next: end connections, or allow more with --connections"
-                    );
-                }
-                Ok(rest(at_most))
-            }
-            Err(RingAcceptError::Ring(_)) => Ok(rest(at_most)),
-            Err(_) => Err(Ended),
-        }
+        Ok(self.listener.is_some())
     }
 }
 
-/// Tries again later: there is no descriptor that would tell when.
-fn rest(time: Duration) -> Option<Arc<dyn Link>> {
-    std::thread::sleep(time);
-    None
+impl Accept for Listening {
+    fn accept(&mut self, at_most: Duration) -> Result<Option<Arc<dyn Link>>, Ended> {
+        let Some(listener) = &mut self.listener else {
+            if !self.reopen()? {
+                std::thread::sleep(at_most);
+            }
+            return Ok(None);
+        };
+        let why = match listener.accept_timeout(at_most) {
+            // Without descriptors left in this process, the connection is closed.
+            Ok(client) => match DaemonLink::accepted(client) {
+                Ok(link) => return Ok(Some(Arc::new(link))),
+                Err(_) => None,
+            },
+            Err(RingAcceptError::TimedOut) => return Ok(None),
+            Err(error @ RingAcceptError::ServerGone) => {
+                explain(
+                    &error,
+                    "start it again; the program's listener then goes on",
+                );
+                self.listener = None;
+                return Ok(None);
+            }
+            Err(RingAcceptError::Foreign) => return Err(Ended),
+            Err(error) => Some(error),
+        };
+        // The connection waits until another one has ended.
+        if let Some(error @ RingAcceptError::Refused(_)) = why
+            && !core::mem::replace(&mut self.has_explained, true)
+        {
+            explain(&error, "end connections, or allow more with --connections");
+        }
+        std::thread::sleep(at_most);
+        Ok(None)
+    }
 }
