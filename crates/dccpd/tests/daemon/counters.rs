@@ -12,7 +12,7 @@ const DATAGRAMS: usize = 200;
 /// The MIB's number.
 const MIB: &str = ".1.3.6.1.4.1.8072.9999.9999.4340";
 
-/// What `dccpctl snmp` answers to these lines of snmpd.
+/// The answers of `dccpctl snmp` to these lines of snmpd.
 fn answers(daemon: &Daemon, lines: &str) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dccpctl"));
     command

@@ -93,7 +93,7 @@ fn requests_beyond_the_policy_are_refused() {
         why,
         "this user has 0 connections, and the host's policy allows 3"
     );
-    // What listeners count for comes back when they end.
+    // The share of a listener comes back when it ends.
     for _ in 0..5 {
         eventually(|| daemon.listen_to(&many.clone().connections(1)).ok());
     }
