@@ -4,6 +4,8 @@ use crate::Failure;
 use crate::quantity::QuantityError;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use core::fmt;
+use dccp_proto::cc::registry::Ccids;
+use dccp_proto::cc::safeudp;
 
 /// The error of a value: its constraint and a hint.
 #[derive(Debug)]
@@ -29,6 +31,27 @@ impl fmt::Display for BadValue {
 }
 
 impl core::error::Error for BadValue {}
+
+/// Parses a CCID that this project has: its number, or `safeudp`.
+///
+/// # Errors
+/// There is no such CCID.
+pub fn ccid(text: &str) -> Result<u8, BadValue> {
+    let ccids = Ccids::default();
+    let number = match text {
+        "safeudp" => Some(safeudp::NUMBER),
+        _ => text.parse().ok(),
+    };
+    let known = number.filter(|&ccid| ccids.find(ccid).is_some());
+    known.ok_or_else(|| {
+        let list: Vec<String> = ccids
+            .iter()
+            .map(|c| format!("{} ({})", c.number(), c.name()))
+            .collect();
+        let next = format!("choose one of {}", list.join(", "));
+        BadValue::new("there is no such congestion control", next)
+    })
+}
 
 /// A key and the nearest name must be at least this similar.
 const SIMILAR: f64 = 0.6;

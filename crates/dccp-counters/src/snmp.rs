@@ -20,7 +20,7 @@ pub use pass_persist::pass_persist;
 
 /// `usrdccpMIB`.
 const BASE: [u32; 10] = [1, 3, 6, 1, 4, 1, 8072, 9999, 9999, 4340];
-/// The number of [`BASE`] as `snmpd.conf` has it.
+/// The number of the MIB as `snmpd.conf` has it.
 pub const BASE_OID: &str = ".1.3.6.1.4.1.8072.9999.9999.4340";
 
 /// `dccpTotals`, `dccpHost` and `dccpConnEntry` below [`BASE`].

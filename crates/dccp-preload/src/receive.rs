@@ -17,11 +17,15 @@ pub unsafe extern "C" fn recvfrom(
     addr: *mut sockaddr,
     addr_len: *mut socklen_t,
 ) -> ssize_t {
+    // SAFETY: the caller promises a length there, if it is not null.
+    let room = unsafe { memory::read_len(addr_len) }.unwrap_or(0);
     // SAFETY: the caller keeps the contract of the function.
     let received = unsafe { native::recvfrom(fd, data, len, flags, addr, addr_len) };
     if received >= 0 && !addr.is_null() {
         // SAFETY: the call has stored both.
         let len = unsafe { memory::read_len(addr_len) };
+        // The length is that of the whole name, which may have been cut.
+        let len = len.map(|len| len.min(room));
         // SAFETY: as above.
         let is_name = unsafe { is_our_name(fd, addr.cast(), len) };
         if is_name {
@@ -105,8 +109,11 @@ unsafe fn is_our_name(fd: c_int, addr: *const c_void, len: Result<usize, c_int>)
     let Ok(len @ 2..) = len else {
         return false;
     };
+    if host().is_none() || !ours::is_ours(fd) {
+        return false;
+    }
     // SAFETY: the system call has stored `len` bytes.
     let read = unsafe { memory::read(addr, len, &mut family) };
     let is_unix = c_int::from(u16::from_ne_bytes(family)) == AF_UNIX;
-    read.is_ok() && is_unix && host().is_some() && ours::is_ours(fd)
+    read.is_ok() && is_unix
 }

@@ -11,6 +11,9 @@ use libc::{
     msghdr, size_t, sockaddr, socklen_t, ssize_t,
 };
 
+/// The most parts of a message, and the most messages of a call, that the kernel takes (`UIO_MAXIOV`).
+const PARTS_MAX: c_uint = 1024;
+
 /// `fail` with the type of these functions' results.
 fn fail(error: c_int) -> ssize_t {
     native::fail(error) as ssize_t
@@ -108,6 +111,8 @@ pub unsafe extern "C" fn sendmmsg(
     count: c_uint,
     flags: c_int,
 ) -> c_int {
+    // As the kernel does.
+    let count = count.min(PARTS_MAX);
     let mut fit = count;
     if ours::is_ours(fd) && !messages.is_null() {
         fit = 0;
@@ -144,6 +149,9 @@ unsafe fn check(fd: c_int, message: *const msghdr) -> Result<(), c_int> {
     }
     // SAFETY: the caller promises a message.
     let header = unsafe { &*message };
+    if header.msg_iovlen > PARTS_MAX as usize {
+        return Err(EMSGSIZE);
+    }
     let mut len = 0_usize;
     if !header.msg_iov.is_null() {
         for index in 0..header.msg_iovlen {

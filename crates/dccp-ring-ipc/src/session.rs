@@ -59,8 +59,8 @@ pub(crate) struct Session {
 #[derive(Debug)]
 enum Resource {
     Nothing,
-    /// The connection has ended, and the application has not taken its ring. The descriptors on their way count as long as
-    /// it does not read.
+    /// The connection or listener has ended, and the application has not taken a ring. The descriptors on their way count as
+    /// long as it does not read.
     UnreadRing,
     Connection(Lent),
     Listener(Box<Listening>),
@@ -225,17 +225,10 @@ impl Session {
         false
     }
 
-    /// Whether the application keeps the descriptors of its ring in the channel. A closed channel has none.
+    /// Whether the application keeps the descriptors of a ring in the channel. A closed channel has none.
     fn has_unread_ring(&self) -> bool {
-        let is_ring = matches!(
-            self.resource,
-            Resource::Connection(_) | Resource::UnreadRing
-        );
-        is_ring
-            && self
-                .channel
-                .as_ref()
-                .is_some_and(|channel| !channel.is_read())
+        let is_unread = |channel: &Channel| !channel.is_read();
+        self.seats() > 0 && self.channel.as_ref().is_some_and(is_unread)
     }
 
     /// Takes back the resource, because the server ends.

@@ -10,12 +10,13 @@ use core::net::SocketAddr;
 use core::time::Duration;
 use dccp::Encapsulation;
 use dccp_cli::Failure;
+use dccp_cli::args::ccid;
 use dccp_cli::law::NamedLaw;
 use dccp_cli::package::Shell;
 use explain::explain;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use values::{ccid, encapsulation, law, number, span, udp_address};
+use values::{encapsulation, law, number, span, udp_address};
 
 /// A parsed command line.
 #[derive(Debug)]

@@ -4,7 +4,6 @@ use core::net::SocketAddr;
 use core::ops::RangeInclusive;
 use core::time::Duration;
 use dccp::Encapsulation;
-use dccp::proto::cc::registry::Ccids;
 use dccp_cli::args::BadValue;
 use dccp_cli::law::{self, NamedLaw};
 use dccp_cli::quantity;
@@ -52,23 +51,6 @@ pub(super) fn udp_address(text: &str) -> Result<SocketAddr, BadValue> {
 pub(super) fn encapsulation(text: &str) -> Result<Encapsulation, BadValue> {
     text.parse()
         .map_err(|_| BadValue::new("must be udp or ip", "leave --over out to use udp"))
-}
-
-pub(super) fn ccid(text: &str) -> Result<u8, BadValue> {
-    let ccids = Ccids::default();
-    let number = match text {
-        "safeudp" => Some(dccp::safeudp::NUMBER),
-        _ => text.parse().ok(),
-    };
-    let known = number.filter(|&ccid| ccids.find(ccid).is_some());
-    known.ok_or_else(|| {
-        let list: Vec<String> = ccids
-            .iter()
-            .map(|c| format!("{} ({})", c.number(), c.name()))
-            .collect();
-        let next = format!("choose one of {}", list.join(", "));
-        BadValue::new("there is no such congestion control", next)
-    })
 }
 
 pub(super) fn law(text: &str) -> Result<NamedLaw, BadValue> {

@@ -6,13 +6,14 @@ mod values;
 use clap::{CommandFactory, FromArgMatches as _, Parser};
 use core::time::Duration;
 use dccp::{Encapsulation, ServiceCode};
+use dccp_cli::Failure;
+use dccp_cli::args::{BadValue, ccid};
 use dccp_cli::law::NamedLaw;
 use dccp_cli::package::Shell;
-use dccp_cli::{Failure, args::BadValue};
 use explain::explain;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use values::{ccid, connections, law, port, service, span};
+use values::{connections, law, port, service, span};
 
 /// A parsed command line.
 #[derive(Debug)]

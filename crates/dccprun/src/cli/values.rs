@@ -3,7 +3,6 @@
 use super::Parsed;
 use core::time::Duration;
 use dccp::ServiceCode;
-use dccp::proto::cc::registry::Ccids;
 use dccp_cli::args::BadValue;
 use dccp_cli::law::{self, NamedLaw};
 use dccp_cli::quantity;
@@ -45,23 +44,6 @@ pub(super) fn service(text: &str) -> Parsed<ServiceCode> {
             "must be a number below 4294967295, or a Service Code of RFC 4340",
             "write for example 42, 0x2a, SC:VIDE or SC=x56494445",
         )
-    })
-}
-
-pub(super) fn ccid(text: &str) -> Parsed<u8> {
-    let ccids = Ccids::default();
-    let number = match text {
-        "safeudp" => Some(dccp::safeudp::NUMBER),
-        _ => text.parse().ok(),
-    };
-    let known = number.filter(|&ccid| ccids.find(ccid).is_some());
-    known.ok_or_else(|| {
-        let list: Vec<String> = ccids
-            .iter()
-            .map(|c| format!("{} ({})", c.number(), c.name()))
-            .collect();
-        let next = format!("choose one of {}", list.join(", "));
-        BadValue::new("there is no such congestion control", next)
     })
 }
 

@@ -7,6 +7,7 @@ use super::Host;
 use super::connection::reply;
 use crate::unix::{self, wait_for_hangup};
 use core::time::Duration;
+use dccp::clock;
 use dccprun_message::{Answer, MESSAGE_MAX, Request, Role};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -20,21 +21,20 @@ const WAITING_MAX: usize = 256;
 /// Connections that one turn accepts.
 const ACCEPT_MAX: usize = 64;
 /// Between two looks for sockets that the program has closed.
-const SWEEP: Timespec = Timespec {
-    tv_sec: 1,
-    tv_nsec: 0,
-};
+const SWEEP: Duration = Duration::from_secs(1);
 
 /// Answers requests until `stopped` is closed.
 pub(super) fn serve(host: &Arc<Host>, requests: &OwnedFd, stopped: &OwnedFd) {
     let mut waiting = VecDeque::new();
+    let mut swept = clock::now();
     loop {
-        let (is_stopped, is_quiet, ready) = wait(host, requests, stopped, &waiting);
+        let (is_stopped, ready) = wait(host, requests, stopped, &waiting);
         if is_stopped {
             return;
         }
-        if is_quiet {
+        if clock::now() - swept >= SWEEP {
             sweep(host);
+            swept = clock::now();
         }
         take_data(host);
         take_requests(host, requests, &mut waiting);
@@ -52,33 +52,32 @@ pub(super) fn serve(host: &Arc<Host>, requests: &OwnedFd, stopped: &OwnedFd) {
     }
 }
 
-/// Waits for work: whether to stop, whether nothing has come for a while, and which channels have a request.
+/// Waits for work, for a second at most while there are sockets: whether to stop, and which channels have a request.
 fn wait(
     host: &Host,
     requests: &OwnedFd,
     stopped: &OwnedFd,
     waiting: &VecDeque<OwnedFd>,
-) -> (bool, bool, Vec<bool>) {
+) -> (bool, Vec<bool>) {
     let sockets = [stopped, requests, &host.data].into_iter().chain(waiting);
     let mut polled: Vec<PollFd<'_>> = sockets.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
-    let timeout = (host.table().len() > 0).then_some(&SWEEP);
+    let timeout = (host.table().len() > 0).then_some(&Timespec {
+        tv_sec: 1,
+        tv_nsec: 0,
+    });
     match poll(&mut polled, timeout) {
-        Ok(ready) => {
+        Ok(_) => {
             let each = polled.iter().map(|fd| !fd.revents().is_empty());
             let each: Vec<bool> = each.collect();
             let is_stopped = each.first().copied().unwrap_or(true);
-            (
-                is_stopped,
-                ready == 0,
-                each.get(3..).unwrap_or_default().to_vec(),
-            )
+            (is_stopped, each.get(3..).unwrap_or_default().to_vec())
         }
         Err(error) => {
             if error != Errno::INTR {
                 // The system lacks memory.
                 std::thread::sleep(Duration::from_millis(10));
             }
-            (false, false, vec![false; waiting.len()])
+            (false, vec![false; waiting.len()])
         }
     }
 }

@@ -15,6 +15,7 @@ use dccp::{ConnSnapshot, DccpAddr};
 use dccp_ring_ipc::{RingClient, RingConnectError, RingListenRequest, RingRequest};
 use listener::Listening;
 use ring::{Ring, Side};
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
@@ -114,7 +115,11 @@ fn shape(settings: &Settings) -> Shape {
 
 /// Says what the daemon has answered, because the program sees an error number only.
 fn explain(error: &dyn core::error::Error, next: &str) {
-    eprintln!("dccprun: dccpd: {error}\n   next: {next}");
+    // A closed standard error does not end the service of the program.
+    let _ = writeln!(
+        std::io::stderr(),
+        "dccprun: dccpd: {error}\n   next: {next}"
+    );
 }
 
 /// A connection of the daemon, or the request for one.

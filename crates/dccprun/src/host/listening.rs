@@ -50,7 +50,12 @@ fn connect(host: &Arc<Host>, listener: SocketKey, link: &Arc<dyn Link>) -> rusti
     register(host, listener, key, link)?;
     loop {
         match unix::dial(&data, host.key, Role::Socket(listener), LOOK) {
-            Ok(()) => break,
+            Ok(()) if host.trusts(&data) => break,
+            // Another user has taken the name of a listener that was closed.
+            Ok(()) => {
+                host.table().remove(key);
+                return Err(Errno::CONNREFUSED);
+            }
             // The backlog is full. The peer's datagrams wait.
             Err(Errno::AGAIN | Errno::INTR) if host.is_alive(listener) => {}
             Err(error) => {

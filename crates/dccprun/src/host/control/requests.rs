@@ -15,6 +15,7 @@ use dccp::unstable::io::local;
 use dccp::{BindError, DccpAddr, Encapsulation, Listener, OpenError, Options, unstable};
 use dccprun_message::option as opt;
 use dccprun_message::{Answer, MPS_UNCONNECTED, Op, Request, SocketKey, address, read_address};
+use std::io::Write as _;
 use std::net::UdpSocket;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
@@ -29,7 +30,7 @@ const PORT_WAIT: Duration = Duration::from_millis(300);
 impl Host {
     /// Whether the process at the other end may use this host: it is of the same user, or a descendant, which may have
     /// changed its user.
-    pub(super) fn trusts(&self, socket: &OwnedFd) -> bool {
+    pub(in crate::host) fn trusts(&self, socket: &OwnedFd) -> bool {
         let Ok(peer) = local::peer(socket.as_fd()) else {
             return false;
         };
@@ -446,5 +447,6 @@ fn explain(error: &BindError, udp_port: u16) {
         BindError::Open(OpenError::InUse(_)) => format!("UDP port {udp_port} is taken"),
         other => other.to_string(),
     };
-    eprintln!("dccprun: {what}\n   next: {next}");
+    // A closed standard error does not end the service of the program.
+    let _ = writeln!(std::io::stderr(), "dccprun: {what}\n   next: {next}");
 }
