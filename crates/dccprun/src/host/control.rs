@@ -52,7 +52,7 @@ pub(super) fn serve(host: &Arc<Host>, requests: &OwnedFd, stopped: &OwnedFd) {
     }
 }
 
-/// Waits for work, for a second at most while there are sockets: whether to stop, and which channels have a request.
+/// Waits for work, at most a second while there are sockets. Returns whether to stop, and which channels have a request.
 fn wait(
     host: &Host,
     requests: &OwnedFd,
