@@ -9,7 +9,7 @@ use std::io::Write as _;
 /// Lines in a second at most. Peers and programs can cause lines, and must not fill the disk.
 const LINES_PER_S: u32 = 200;
 
-/// Writes lines, at most [`LINES_PER_S`] of them in a second.
+/// Writes lines, at most 200 of them in a second.
 #[derive(Debug, Default)]
 pub struct Log {
     second: Option<Instant>,
