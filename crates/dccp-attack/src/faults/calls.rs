@@ -169,7 +169,7 @@ pub(crate) const CALLS: &[Call] = &[
     once(Target::Ip, "getsockopt", &["ENOPROTOOPT"]),
     once(Target::Ip, "openat", &["EMFILE", "ENOENT", "EACCES"]),
     // The server of rings.
-    call(Target::RingServer, POLL, &["EINTR", "EINVAL", "ENOMEM"]),
+    call(Target::RingServer, WAIT, &["EINTR", "EBADF", "EINVAL"]),
     call(
         Target::RingServer,
         "?accept4",

@@ -6,7 +6,7 @@ mod strace;
 pub(crate) mod victim;
 
 use anyhow::{Result, bail};
-use calls::{CALLS, Call, LEFT_OUT, POLL, Target, WAIT};
+use calls::{CALLS, Call, LEFT_OUT, Target, WAIT};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::time::Duration;
 use std::collections::BTreeSet;
@@ -27,7 +27,7 @@ const QUICK: &[(Target, &str, &str, Mode)] = &[
     (Target::Udp, "recvmmsg", "EBADF", Mode::Always),
     (Target::Udp, "socket", "EMFILE", Mode::Always),
     (Target::Udp, "prlimit64", "EPERM", Mode::Always),
-    (Target::RingServer, POLL, "EINVAL", Mode::Always),
+    (Target::RingServer, WAIT, "EINVAL", Mode::Always),
     (Target::RingServer, "sendmsg", "ENOBUFS", Mode::AtRandom),
     (Target::RingServer, "memfd_create", "ENFILE", Mode::Once),
     (Target::RingClient, "recvmsg", "ENOMEM", Mode::AtRandom),
