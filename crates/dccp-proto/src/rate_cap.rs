@@ -141,21 +141,13 @@ impl Drop for Reservation {
 }
 
 impl Departure {
-    /// Returns how many packets with this much data may leave now, or else when to ask again.
-    #[inline]
+    /// Returns how many packets with this much data may leave now, or else when to look again.
     pub(crate) fn permit(
         &mut self,
         caps: &[RateCap],
         now: Instant,
         bytes: usize,
     ) -> Result<u32, Instant> {
-        if caps.is_empty() {
-            return Ok(u32::MAX);
-        }
-        self.permit_by(caps, now, bytes)
-    }
-
-    fn permit_by(&mut self, caps: &[RateCap], now: Instant, bytes: usize) -> Result<u32, Instant> {
         while let Some(cap) = caps.get(self.passed) {
             if self.reserved.as_ref().is_some_and(Reservation::is_stale) {
                 self.reserved = None;
@@ -185,11 +177,7 @@ impl Departure {
 
     /// Notes that packets with this much data each left. The reservation covered the first one, as long as it was then; this
     /// adds the rest.
-    #[inline]
     pub(crate) fn on_sent(&mut self, caps: &[RateCap], now: Instant, packets: u32, bytes: usize) {
-        if caps.is_empty() {
-            return;
-        }
         self.passed = 0;
         let packets = usize::try_from(packets).unwrap_or(usize::MAX);
         let rest = bytes.saturating_mul(packets).saturating_sub(self.bytes);

@@ -157,8 +157,8 @@ pub struct Connection {
     ccid_changed_at: Option<Instant>,
     /// No data leaves before this time (Drop Code 0).
     data_hold: Option<Instant>,
-    /// The departure time at the caps that other connections share.
-    departure: Departure,
+    /// The departure time at the caps that other connections share, if there are any.
+    departure: Option<Box<Departure>>,
     /// Scheduled departure of the pending datagram; reported as pacing lateness.
     scheduled: Option<Instant>,
     /// Everything that may leave before the next input has left. `false` if unknown.
@@ -400,7 +400,7 @@ impl Connection {
             was_established: false,
             ccid_changed_at: None,
             data_hold: None,
-            departure: Departure::default(),
+            departure: (!config.rate_caps.is_empty()).then(Box::default),
             scheduled: None,
             is_drained: false,
             timed: Instant::ZERO,

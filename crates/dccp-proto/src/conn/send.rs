@@ -326,12 +326,14 @@ impl Connection {
                 return ControlFlow::Break(true);
             }
             (Waiting::Datagram(offer), Permit::Now { packets }) => {
-                let permit = self
-                    .departure
-                    .permit(&self.config.rate_caps, now, offer.len);
-                let most = match permit {
-                    Ok(most) => most,
-                    Err(at) => return self.wait_for_departure(now, at),
+                let most = match &mut self.departure {
+                    None => u32::MAX,
+                    Some(departure) => {
+                        match departure.permit(&self.config.rate_caps, now, offer.len) {
+                            Ok(most) => most,
+                            Err(at) => return self.wait_for_departure(now, at),
+                        }
+                    }
                 };
                 let is_important = app.outbox.is_important();
                 match self.tx.cc.admits(now, offer.len, is_important) {

@@ -165,7 +165,7 @@ fn next_message(theirs: &Channel) -> ServerMessage {
 /// Asks for a connection. Returns true if an answer arrives before the session is over.
 fn is_answered(session: &mut Session, theirs: &Channel, stock: &mut Stock<'_>) -> bool {
     theirs.send(&ClientMessage::Accept.build(), &[]).unwrap();
-    while session.turn(stock) {
+    while session.turn(stock) && !matches!(session.resource, Resource::UnreadRing) {
         if watched(session) == 1 {
             return true;
         }

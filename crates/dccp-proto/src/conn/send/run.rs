@@ -72,8 +72,9 @@ impl Connection {
                 is_short: template.is_short,
             });
             self.stats.on_data_sent(packets, template.len);
-            let caps = &self.config.rate_caps;
-            self.departure.on_sent(caps, now, packets, template.len);
+            if let Some(departure) = &mut self.departure {
+                departure.on_sent(&self.config.rate_caps, now, packets, template.len);
+            }
             self.after_send(now, template.packet_type, packets, batch);
         } else if plan.has_ack {
             // The application withdrew the datagram. The acknowledgement leaves alone.
