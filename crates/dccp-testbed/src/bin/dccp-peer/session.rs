@@ -203,10 +203,11 @@ impl Session<'_> {
             Err(_) => (0, 0),
         };
         println!(
-            r#"{{"type":"connected","role":"{}","conn":{},"peer":"{}","service":{service},"tx_ccid":{tx_ccid},"rx_ccid":{rx_ccid},"send_cscov":{cscov},"recv_cscov":{min_cscov}}}"#,
+            r#"{{"type":"connected","role":"{}","conn":{},"peer":"{}","service":{},"tx_ccid":{tx_ccid},"rx_ccid":{rx_ccid},"send_cscov":{cscov},"recv_cscov":{min_cscov}}}"#,
             self.role.name(),
             self.number,
             self.socket.peer_addr().ip,
+            service.0,
         );
     }
 
