@@ -266,8 +266,11 @@ impl Shared {
         // Threads sleep at the ring's bell itself.
         #[cfg(not(feature = "tokio"))]
         let is_rung = false;
-        if ready.recv || ready.event || ready.fates || is_rung {
+        if ready.recv {
             receivers = state.receivers.call();
+        } else if ready.event || ready.fates || is_rung {
+            // No thread waits for events, fates and rings here. They may lie unread for as long as the connection lasts.
+            receivers = state.receivers.call_tasks();
         }
         if state.is_worth_sending() || is_rung {
             senders = state.senders.call();

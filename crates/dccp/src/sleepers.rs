@@ -29,6 +29,14 @@ impl Sleepers {
             tasks: core::mem::take(&mut self.tasks),
         }
     }
+
+    /// Takes the tasks.
+    pub(crate) fn call_tasks(&mut self) -> Called {
+        Called {
+            has_threads: false,
+            tasks: core::mem::take(&mut self.tasks),
+        }
+    }
 }
 
 impl Called {
