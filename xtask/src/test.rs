@@ -6,13 +6,16 @@ use std::process::Stdio;
 use anyhow::{Context, Result};
 
 use dccp_dev::shell::{self, command, command_line};
-use dccp_dev::{Tally, packages, python};
+use dccp_dev::{Tally, daemon, packages, python};
 
 use crate::libtest::Reader;
 use crate::{testbed, wheel};
 
 /// Writes the header of `dccp-capi`. A test compares it.
 const CBINDGEN: &str = "0.29.4";
+
+/// The daemon, as `build` makes it.
+const DAEMON: &str = "target/debug/dccpd";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -51,6 +54,7 @@ fn rust_tests(at_first_line: impl FnOnce()) -> Result<Tally> {
     println!("$ {words}");
     let words: Vec<_> = words.split(' ').collect();
     let mut child = command(&words)
+        .env(daemon::BUILT, std::env::current_dir()?.join(DAEMON))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()?;

@@ -142,7 +142,16 @@ pub fn install_cargo_tool(name: &str, version: &str) -> Result<()> {
         return Ok(());
     }
     println!("Installing {name} {version} with cargo");
-    let install = ["cargo", "install", "--locked", "--version", version, name];
+    // Built without optimization, these tools are ready much earlier, and they run for seconds only.
+    let install = [
+        "cargo",
+        "install",
+        "--debug",
+        "--locked",
+        "--version",
+        version,
+        name,
+    ];
     shell::run(&mut command(&install))
 }
 
