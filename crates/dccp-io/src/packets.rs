@@ -15,6 +15,9 @@ pub struct Packets {
 }
 
 impl Packets {
+    /// Datagrams that one receive takes at most.
+    pub const BATCH: usize = BATCH;
+
     /// Room for datagrams of at most `len_max` bytes, at least 1. Longer ones are discarded.
     pub fn new(len_max: usize) -> Self {
         let room = len_max.max(1);
@@ -32,6 +35,18 @@ impl Packets {
     /// # Errors
     /// When the other side has closed and left datagrams unread (`ECONNRESET`), or a signal has arrived.
     pub fn recv(&mut self, socket: BorrowedFd<'_>) -> io::Result<bool> {
+        self.fill(socket, true)
+    }
+
+    /// As [`recv`](Self::recv), without waiting.
+    ///
+    /// # Errors
+    /// Also when there is no datagram (`EAGAIN`).
+    pub fn recv_waiting(&mut self, socket: BorrowedFd<'_>) -> io::Result<bool> {
+        self.fill(socket, false)
+    }
+
+    fn fill(&mut self, socket: BorrowedFd<'_>, waits: bool) -> io::Result<bool> {
         self.filled = 0;
         let mut rest = &mut self.bytes[..];
         let mut slots = core::array::from_fn(|_| {
@@ -39,7 +54,7 @@ impl Packets {
             rest = others;
             IoSliceMut::new(slot)
         });
-        let n = seqpacket::recv(socket, &mut slots, &mut self.messages)?;
+        let n = seqpacket::recv(socket, &mut slots, &mut self.messages, waits)?;
         let is_datagram = |message: &&Message| **message != Message::End;
         self.filled = self.messages.iter().take(n).take_while(is_datagram).count();
         Ok(self.filled > 0)
@@ -53,6 +68,11 @@ impl Packets {
             Message::Whole(len) => slot.get(..*len),
             Message::Cut | Message::End => None,
         })
+    }
+
+    /// How many messages the last receive has taken, at most [`BATCH`](Self::BATCH).
+    pub fn taken(&self) -> usize {
+        self.filled
     }
 
     /// How many of them were too long.
@@ -98,6 +118,8 @@ mod tests {
     #[test]
     fn batches_keep_boundaries_and_empty_datagrams_are_not_the_end() {
         let [near, far] = pair("batches");
+        let none = Packets::new(40).recv_waiting(far.as_fd()).unwrap_err();
+        assert_eq!(none.kind(), io::ErrorKind::WouldBlock);
         let sent: Vec<Vec<u8>> = (0..100).map(|n| vec![7; n % 5 * 10]).collect();
         let slices: Vec<&[u8]> = sent.iter().map(Vec::as_slice).collect();
         Packets::send(near.as_fd(), &slices).unwrap();

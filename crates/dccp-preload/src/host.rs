@@ -4,17 +4,20 @@
 
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
+use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU8, Ordering};
 use core::time::Duration;
 use dccprun_message::{Answer, HostKey, MESSAGE_MAX, Op, Request, Role, SocketKey, VARIABLE};
 use libc::{ENETDOWN, c_int};
+use rustix::cmsg_space;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv,
-    send, socket_with,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix,
+    SocketFlags, SocketType, connect, recv, recvmsg, send, socket_with,
 };
+use std::io::IoSliceMut;
 
 /// The host of this process, once the environment has been read.
 struct Known {
@@ -104,17 +107,13 @@ pub(crate) fn ask_within(
     body: &[u8],
     timeout: Option<Duration>,
 ) -> Result<Answer, c_int> {
-    let host = host().ok_or(ENETDOWN)?;
-    let mut buffer = [0; MESSAGE_MAX];
     let request = Request {
         op,
         key,
         argument,
         body,
     };
-    let message = request.build(&mut buffer).ok_or(libc::EINVAL)?;
-    let channel = open(host)?;
-    send(&channel, message, SendFlags::NOSIGNAL).map_err(|_| ENETDOWN)?;
+    let channel = request_over_channel(&request)?;
     if timeout.is_some() {
         set_socket_timeout(&channel, Timeout::Recv, timeout).map_err(Errno::raw_os_error)?;
     }
@@ -127,6 +126,43 @@ pub(crate) fn ask_within(
     let answer = buffer.get(..len).and_then(Answer::parse).ok_or(ENETDOWN)?;
     answer.result()?;
     Ok(answer)
+}
+
+/// Sends a request and waits for the descriptor that comes with the answer.
+///
+/// # Errors
+/// As [`ask`].
+pub(crate) fn ask_for_descriptor(op: Op, key: SocketKey) -> Result<OwnedFd, c_int> {
+    let request = Request {
+        op,
+        key,
+        argument: 0,
+        body: &[],
+    };
+    let channel = request_over_channel(&request)?;
+    let mut buffer = [0; MESSAGE_MAX];
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let parts = &mut [IoSliceMut::new(&mut buffer)];
+    let received = recvmsg(&channel, parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC);
+    let len = received.map_err(|_| ENETDOWN)?.bytes;
+    let descriptor = ancillary.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        _ => None,
+    });
+    let answer = buffer.get(..len).and_then(Answer::parse).ok_or(ENETDOWN)?;
+    answer.result()?;
+    descriptor.ok_or(libc::EMFILE)
+}
+
+/// Sends a request over a connection of its own.
+fn request_over_channel(request: &Request<'_>) -> Result<OwnedFd, c_int> {
+    let host = host().ok_or(ENETDOWN)?;
+    let mut buffer = [0; MESSAGE_MAX];
+    let message = request.build(&mut buffer).ok_or(libc::EINVAL)?;
+    let channel = open(host)?;
+    send(&channel, message, SendFlags::NOSIGNAL).map_err(|_| ENETDOWN)?;
+    Ok(channel)
 }
 
 /// Connects to the host. The name can be taken by another user's process after the host's end.

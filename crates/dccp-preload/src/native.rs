@@ -5,10 +5,10 @@
     reason = "functions are found by their name, as LD_PRELOAD needs it"
 )]
 
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use core::mem::transmute_copy;
 use core::sync::atomic::{AtomicPtr, Ordering};
-use libc::{iovec, mmsghdr, msghdr, size_t, sockaddr, socklen_t, ssize_t, timespec};
+use libc::{FILE, iovec, mmsghdr, msghdr, size_t, sockaddr, socklen_t, ssize_t, timespec};
 
 /// Defines a function that calls the next one with its name.
 macro_rules! native {
@@ -41,11 +41,21 @@ native! {
     send(fd: c_int, data: *const c_void, len: size_t, flags: c_int) -> ssize_t;
     sendto(fd: c_int, data: *const c_void, len: size_t, flags: c_int, addr: *const sockaddr, addr_len: socklen_t) -> ssize_t;
     sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> ssize_t;
-    sendmmsg(fd: c_int, messages: *mut mmsghdr, count: libc::c_uint, flags: c_int) -> c_int;
+    sendmmsg(fd: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int;
+    read(fd: c_int, data: *mut c_void, len: size_t) -> ssize_t;
+    readv(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t;
+    recv(fd: c_int, data: *mut c_void, len: size_t, flags: c_int) -> ssize_t;
+    ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int;
     recvfrom(fd: c_int, data: *mut c_void, len: size_t, flags: c_int, addr: *mut sockaddr, addr_len: *mut socklen_t) -> ssize_t;
     recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> ssize_t;
-    recvmmsg(fd: c_int, messages: *mut mmsghdr, count: libc::c_uint, flags: c_int, timeout: *mut timespec) -> c_int;
+    recvmmsg(fd: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int, timeout: *mut timespec) -> c_int;
     close(fd: c_int) -> c_int;
+    close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int;
+    closefrom(first: c_int) -> ();
+    fclose(stream: *mut FILE) -> c_int;
+    freopen(path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE;
+    freopen64(path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE;
+    shutdown(fd: c_int, how: c_int) -> c_int;
     dup(fd: c_int) -> c_int;
     dup2(fd: c_int, to: c_int) -> c_int;
     dup3(fd: c_int, to: c_int, flags: c_int) -> c_int;

@@ -71,6 +71,7 @@ fn make(host: HostKey, family: Family, flags: c_int) -> Result<c_int, Errno> {
         }
     }
     let fd = socket.into_raw_fd();
+    ours::forget(fd);
     ours::mark_ours(fd, MPS_UNCONNECTED);
     Ok(fd)
 }

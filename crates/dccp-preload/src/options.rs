@@ -3,13 +3,14 @@
 #![expect(unsafe_code, reason = "functions of the C library")]
 
 use crate::host::ask;
-use crate::{memory, native, ours};
+use crate::{mapped, memory, native, ours};
 use core::ffi::{c_int, c_void};
 use dccprun_message::option::{ABORT_AT_CLOSE, SOL_DCCP, V6ONLY};
 use dccprun_message::{BODY_MAX, Family, Op, SocketKey};
 use libc::{
     AF_INET, AF_INET6, EINVAL, IPPROTO_IPV6, IPV6_V6ONLY, SO_BINDTODEVICE, SO_DOMAIN, SO_ERROR,
-    SO_LINGER, SO_PROTOCOL, SO_REUSEPORT, SO_TYPE, SOL_SOCKET, linger, socklen_t,
+    SO_LINGER, SO_PROTOCOL, SO_REUSEPORT, SO_SNDBUF, SO_SNDBUFFORCE, SO_TYPE, SOL_SOCKET, linger,
+    socklen_t,
 };
 
 const SOCK_DCCP: c_int = 6;
@@ -30,6 +31,10 @@ pub unsafe extern "C" fn setsockopt(
             | (SOL_SOCKET, SO_LINGER | SO_BINDTODEVICE | SO_REUSEPORT)
             | (IPPROTO_IPV6, IPV6_V6ONLY)
     );
+    if level == SOL_SOCKET && matches!(name, SO_SNDBUF | SO_SNDBUFFORCE) && mapped::sends(fd) {
+        // The queue has the datagrams, and its plugs fit the socket's buffer.
+        return 0;
+    }
     let key = if is_special { ours::key(fd) } else { None };
     let set = |name, key| {
         // SAFETY: the program promises `len` bytes at `value`.

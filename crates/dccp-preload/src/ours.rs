@@ -1,8 +1,9 @@
 //! Recognises descriptors of DCCP sockets, and finds their numbers.
 //!
-//! The socket's Unix name tells it, which duplicates, forks and exec keep. A table of hints spares the system calls: it may
-//! be stale where a descriptor was closed or made by a call that this library does not replace. So a hint that says "foreign"
-//! can only lose the check of a length, and one that says "ours" is verified before it changes a result.
+//! The socket's Unix name tells it, which duplicates, forks and exec keep. A table of hints spares the system calls. It may
+//! be stale where a descriptor was closed or made by a call that this library does not replace. A stale "foreign" uses the
+//! socket instead of the queue, and checks no lengths. A stale "ours" is found by `ENOTSOCK`, unless the descriptor had a
+//! queue: then calls still use that queue (docs/old-programs.md).
 
 #![expect(
     unsafe_code,
@@ -10,20 +11,19 @@
 )]
 
 use crate::host::{ask, host};
+use crate::mapped::{self, DESCRIPTORS};
 use core::sync::atomic::{AtomicU32, Ordering};
 use dccprun_message::{Op, Role, SocketKey, option};
 use libc::c_int;
 use rustix::fd::BorrowedFd;
 use rustix::net::{SocketAddrAny, SocketAddrUnix, getpeername, getsockname};
 
-/// Descriptors with a hint. Others are looked up at each call.
-const HINTS: usize = 1 << 16;
 const UNKNOWN: u32 = 0;
 const FOREIGN: u32 = 1;
 /// Marks a DCCP socket; the other bits are the greatest length of a datagram.
 const OURS: u32 = 1 << 31;
 
-static TABLE: [AtomicU32; HINTS] = [const { AtomicU32::new(UNKNOWN) }; HINTS];
+static TABLE: [AtomicU32; DESCRIPTORS] = [const { AtomicU32::new(UNKNOWN) }; DESCRIPTORS];
 
 fn hint(fd: c_int) -> Option<&'static AtomicU32> {
     TABLE.get(usize::try_from(fd).ok()?)
@@ -37,6 +37,7 @@ fn set(fd: c_int, value: u32) {
 
 /// Forgets what is known about a descriptor.
 pub(crate) fn forget(fd: c_int) {
+    mapped::forget(fd);
     if let Some(hint) = hint(fd)
         && hint.load(Ordering::Relaxed) != UNKNOWN
     {
@@ -44,8 +45,16 @@ pub(crate) fn forget(fd: c_int) {
     }
 }
 
+/// Forgets what is known about descriptors from `first` to `last`.
+pub(crate) fn forget_range(first: u32, last: u32) {
+    for fd in (first..=last).take(DESCRIPTORS) {
+        forget(fd.cast_signed());
+    }
+}
+
 /// The descriptor is no DCCP socket.
 pub(crate) fn mark_foreign(fd: c_int) {
+    mapped::forget(fd);
     set(fd, FOREIGN);
 }
 
@@ -119,6 +128,6 @@ pub(crate) fn is_too_long(fd: c_int, len: usize) -> bool {
     if !exceeds(limit(fd)) {
         return false;
     }
-    forget(fd);
+    set(fd, UNKNOWN);
     exceeds(limit(fd))
 }

@@ -3,6 +3,7 @@
 
 #![expect(unsafe_code, reason = "functions of the C library")]
 
+use crate::queue::outward;
 use crate::{native, ours};
 use core::ffi::{c_int, c_void};
 use dccprun_message::option::SOL_DCCP;
@@ -67,6 +68,10 @@ pub unsafe extern "C" fn send(
     if ours::is_too_long(fd, len) {
         return fail(EMSGSIZE);
     }
+    // SAFETY: the caller promises `len` bytes.
+    if let Some(sent) = unsafe { outward::send(fd, data, len, flags) } {
+        return sent;
+    }
     // SAFETY: the caller keeps the contract of the function.
     unsafe { native::send(fd, data, len, quiet(fd, flags)) }
 }
@@ -84,7 +89,11 @@ pub unsafe extern "C" fn sendto(
     if ours::is_too_long(fd, len) {
         return fail(EMSGSIZE);
     }
-    // A Unix socket of this type ignores the address, as the kernel's DCCP does.
+    // The address has no effect, as with the kernel's DCCP and with a Unix socket of this type.
+    // SAFETY: the caller promises `len` bytes.
+    if let Some(sent) = unsafe { outward::send(fd, data, len, flags) } {
+        return sent;
+    }
     // SAFETY: the caller keeps the contract of the function.
     unsafe { native::sendto(fd, data, len, quiet(fd, flags), addr, addr_len) }
 }
@@ -97,6 +106,10 @@ pub unsafe extern "C" fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int
         let checked = unsafe { check(fd, message) };
         if let Err(error) = checked {
             return fail(error);
+        }
+        // SAFETY: as above.
+        if let Some(sent) = unsafe { by_queue(fd, message, flags) } {
+            return sent;
         }
     }
     // SAFETY: the caller keeps the contract of the function.
@@ -111,26 +124,35 @@ pub unsafe extern "C" fn sendmmsg(
     count: c_uint,
     flags: c_int,
 ) -> c_int {
-    // As the kernel does.
-    let count = count.min(PARTS_MAX);
-    let mut fit = count;
-    if ours::is_ours(fd) && !messages.is_null() {
-        fit = 0;
-        while fit < count {
-            // SAFETY: the caller promises `count` messages.
-            let message = unsafe { messages.add(fit as usize) };
-            // SAFETY: as above.
-            let message = unsafe { &raw const (*message).msg_hdr };
-            // SAFETY: as above.
-            match unsafe { check(fd, message) } {
-                Ok(()) => fit += 1,
-                Err(error) if fit == 0 => return native::fail(error),
-                Err(_) => break,
-            }
-        }
+    if !ours::is_ours(fd) || messages.is_null() {
+        // SAFETY: the caller keeps the contract of the function.
+        return unsafe { native::sendmmsg(fd, messages, count, flags) };
     }
-    // SAFETY: the caller keeps the contract of the function.
-    unsafe { native::sendmmsg(fd, messages, fit, quiet(fd, flags)) }
+    // As the kernel does.
+    let count = c_int::try_from(count.min(PARTS_MAX)).unwrap_or(0);
+    for index in 0..count {
+        // SAFETY: the caller promises `count` messages.
+        let message = unsafe { messages.offset(index as isize) };
+        // SAFETY: as above.
+        let message = unsafe { &mut *message };
+        // SAFETY: as above.
+        let sent = unsafe { sendmsg(fd, &raw const message.msg_hdr, flags) };
+        let Ok(len) = u32::try_from(sent) else {
+            // The next call meets the error again.
+            return if index == 0 { -1 } else { index };
+        };
+        message.msg_len = len;
+    }
+    count
+}
+
+/// Sends a message by the queue of a DCCP socket; `None`: the socket is to take it.
+unsafe fn by_queue(fd: c_int, message: *const msghdr, flags: c_int) -> Option<ssize_t> {
+    // SAFETY: the caller promises a message, which `check` has found not to be null.
+    let header = unsafe { &*message };
+    // `check` has refused control messages of DCCP. Others have no meaning for it.
+    // SAFETY: the caller promises the parts.
+    unsafe { outward::send_parts(fd, header.msg_iov, header.msg_iovlen, flags) }
 }
 
 /// The flags of a call that raises no signal.

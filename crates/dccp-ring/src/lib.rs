@@ -45,6 +45,7 @@ mod recv;
 pub mod shared;
 mod slot;
 mod transport;
+mod words;
 
 pub use app::{Batch, Held, Pushed, Sender, Ticket};
 pub use bell::{Bell, silent};

@@ -9,6 +9,7 @@
 
 pub(crate) use core::sync::atomic::{AtomicU64, Ordering, fence};
 
+use crate::words::{read_words, write_words};
 use core::fmt;
 use core::sync::atomic::AtomicBool;
 use std::sync::Arc;
@@ -87,29 +88,12 @@ impl Memory {
 
     /// Copies bytes out of an entry that this side owns.
     pub(crate) fn read(&self, at: usize, bytes: &mut [u8]) {
-        let words = &self.words()[at..at + bytes.len().div_ceil(8)];
-        let (whole, rest) = bytes.as_chunks_mut::<8>();
-        for (chunk, word) in whole.iter_mut().zip(words) {
-            *chunk = word.load(Ordering::Relaxed).to_ne_bytes();
-        }
-        if let Some(last) = words.get(whole.len()) {
-            let last = last.load(Ordering::Relaxed).to_ne_bytes();
-            rest.copy_from_slice(&last[..rest.len()]);
-        }
+        read_words(&self.words()[at..at + bytes.len().div_ceil(8)], bytes);
     }
 
     /// Copies bytes into an entry that this side owns.
     pub(crate) fn write(&self, at: usize, bytes: &[u8]) {
-        let words = &self.words()[at..at + bytes.len().div_ceil(8)];
-        let (whole, rest) = bytes.as_chunks::<8>();
-        for (chunk, word) in whole.iter().zip(words) {
-            word.store(u64::from_ne_bytes(*chunk), Ordering::Relaxed);
-        }
-        if let Some(last) = words.get(whole.len()) {
-            let mut padded = [0; 8];
-            padded[..rest.len()].copy_from_slice(rest);
-            last.store(u64::from_ne_bytes(padded), Ordering::Relaxed);
-        }
+        write_words(&self.words()[at..at + bytes.len().div_ceil(8)], bytes);
     }
 
     /// Whether the process that created the memory has taken it back. Values read before this call may
@@ -154,15 +138,15 @@ impl fmt::Debug for Memory {
 pub(crate) mod shared {
     use core::ptr::NonNull;
     use core::slice;
-    use core::sync::atomic::{AtomicU64, Ordering, fence};
+    use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
     use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
     use rustix::mm::{MapFlags, ProtFlags};
     use std::io;
     use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-    /// A whole file of words, mapped for reading and writing.
+    /// A whole file of words, mapped for reading and writing. Two processes share it.
     #[derive(Debug)]
-    pub(crate) struct Mapping {
+    pub struct Mapping {
         start: NonNull<AtomicU64>,
         words: usize,
         /// True in the process that created the file; dropping this then releases the pages.
@@ -176,8 +160,12 @@ pub(crate) mod shared {
         .union(SealFlags::SEAL);
 
     impl Mapping {
-        /// A new file of `words` zeros, sealed, and its descriptor for the other process.
-        pub(crate) fn create(words: usize) -> io::Result<(Self, OwnedFd)> {
+        /// A new file of `words` zeros, sealed, and its descriptor for the other process. Dropping this mapping sets the
+        /// first word to zero, and releases the memory, unless [`keep_contents`](Self::keep_contents) was called.
+        ///
+        /// # Errors
+        /// When the system has no memory or descriptor.
+        pub fn create(words: usize) -> io::Result<(Self, OwnedFd)> {
             let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
             let fd = rustix::fs::memfd_create("dccp-ring", flags)?;
             let bytes = words as u64 * size_of::<AtomicU64>() as u64;
@@ -189,11 +177,16 @@ pub(crate) mod shared {
             Ok((mapping, fd))
         }
 
+        /// Keeps the memory and its contents for as long as another process maps it.
+        pub fn keep_contents(&mut self) {
+            self.is_maker = false;
+        }
+
         /// The file that another process has made.
         ///
         /// # Errors
         /// Also when the file is not sealed: it could shrink while we use it.
-        pub(crate) fn attach(fd: BorrowedFd<'_>) -> io::Result<Self> {
+        pub fn attach(fd: BorrowedFd<'_>) -> io::Result<Self> {
             if !rustix::fs::fcntl_get_seals(fd)?.contains(SealFlags::SHRINK) {
                 let problem = "the memory of a ring must be sealed against shrinking";
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
@@ -230,11 +223,19 @@ pub(crate) mod shared {
         }
 
         /// The words of the file.
-        pub(crate) fn words(&self) -> &[AtomicU64] {
+        pub fn words(&self) -> &[AtomicU64] {
             // SAFETY: `of` mapped `words` words at `start`, aligned to pages, at most `isize::MAX` bytes.
             // They stay mapped until `drop`, and the seal that both constructors require keeps the file's
             // length. Any bits are a valid u64. Atomics allow concurrent changes by the other process.
             unsafe { slice::from_raw_parts(self.start.as_ptr(), self.words) }
+        }
+
+        /// The first half of a word, as a futex needs it; `None`: there is no such word. Use the word by this function only.
+        pub fn half_word(&self, at: usize) -> Option<&AtomicU32> {
+            let word = self.words().get(at)?;
+            // SAFETY: the word is 8 bytes of the mapping, aligned to 8, and lives as long as `self`. Any bits are a valid
+            // u32, and atomics allow concurrent changes.
+            Some(unsafe { AtomicU32::from_ptr(word.as_ptr().cast()) })
         }
 
         /// Whether the file's first word is zero, which means that its creator has dropped it.

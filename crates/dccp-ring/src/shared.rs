@@ -6,7 +6,6 @@
 use crate::bell::Bell;
 use crate::error::{ShapeError, Violation};
 use crate::layout::{Layout, Shape};
-use crate::mem::shared::Mapping;
 use crate::mem::{Memory, Ordering};
 use crate::{App, Transport};
 use core::fmt;
@@ -14,6 +13,9 @@ use std::error::Error;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+
+pub use crate::mem::shared::Mapping;
+pub use crate::words::{read_words, write_words};
 
 /// Why a shared ring could not be created or attached.
 #[derive(Debug)]

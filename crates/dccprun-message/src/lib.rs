@@ -9,6 +9,7 @@
 //!               \0dccprun/<host>/4<number>          a DCCP socket over IPv4; 6: over IPv6; 16 hexadecimal digits
 //! request       op (1) · family, 4 or 6 (1) · number (8) · argument (4) · body
 //! answer        error number, 0: none (4) · body
+//! bell          "dccprun bell " · host (32), on the socket of a connection: its queue has datagrams
 //! address       port (2, big endian) · IP address (16) · scope (4)
 //! ```
 //!
@@ -19,7 +20,7 @@
 mod name;
 mod request;
 
-pub use name::{DccpName, Family, HostKey, NAME_MAX, Role, SocketKey};
+pub use name::{BELL_LEN, DccpName, Family, HostKey, NAME_MAX, Role, SocketKey};
 pub use request::{ADDR_LEN, Answer, BODY_MAX, MESSAGE_MAX, Op, Request, address, read_address};
 
 /// The environment variable that names the host to the library.

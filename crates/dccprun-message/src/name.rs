@@ -5,6 +5,9 @@ pub const NAME_MAX: usize = 64;
 const HEAD: &[u8] = b"dccprun/";
 const HOST_LEN: usize = 32;
 const NUMBER_LEN: usize = 16;
+const BELL_HEAD: &[u8] = b"dccprun bell ";
+/// Bytes of a [bell](HostKey::bell).
+pub const BELL_LEN: usize = BELL_HEAD.len() + HOST_LEN;
 
 /// A running `dccprun`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -94,6 +97,15 @@ impl HostKey {
             }
         }
         name
+    }
+
+    /// The message on the socket of a connection that tells of datagrams in a queue, and is none itself.
+    pub fn bell(&self) -> [u8; BELL_LEN] {
+        let mut bell = [0; BELL_LEN];
+        let (head, digits) = bell.split_at_mut(BELL_HEAD.len());
+        head.copy_from_slice(BELL_HEAD);
+        digits.copy_from_slice(&self.digits);
+        bell
     }
 
     /// The role of the socket with this name, without the NUL byte at its head; `None`: it is no socket of this host.

@@ -33,9 +33,15 @@ pub enum Op {
     PeerName,
     /// Return the error of the connection as a number of 4 bytes, and forget it.
     TakeError,
+    /// Lend the queue of datagrams to send, of an open connection. Its descriptor comes with the answer.
+    SendQueue,
+    /// Lend the queue of received datagrams.
+    ReceiveQueue,
+    /// Send another bell for the queue of received datagrams: a thread waits that the first one has not woken.
+    Bell,
 }
 
-const OPS: [Op; 9] = [
+const OPS: [Op; 12] = [
     Op::Set,
     Op::Get,
     Op::Bind,
@@ -45,6 +51,9 @@ const OPS: [Op; 9] = [
     Op::LocalName,
     Op::PeerName,
     Op::TakeError,
+    Op::SendQueue,
+    Op::ReceiveQueue,
+    Op::Bell,
 ];
 
 /// A request about one socket.
@@ -224,7 +233,7 @@ mod tests {
         message[1] = 4;
         assert!(Request::parse(&message[..MESSAGE_MAX]).is_some());
         assert_eq!(Request::parse(&message), None);
-        message[0] = 9;
+        message[0] = 12;
         assert_eq!(Request::parse(&message[..MESSAGE_MAX]), None);
         assert_eq!(Request::parse(&[]), None);
     }

@@ -13,6 +13,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd, siginfo};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Resource, getrlimit, setrlimit};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::process::CommandExt as _;
@@ -74,9 +75,18 @@ pub(crate) fn run(plan: &Plan) -> Result<u8, Failure> {
     })?;
     let pid = i32::try_from(child.id()).map(Pid::from_raw);
     let pid = pid.map_err(|_| failure("the program has no number", "try again"))?;
+    permit_descriptors();
     let code = wait(&signals, &host, pid);
     host.finish();
     Ok(code)
+}
+
+/// Raises this process's limit of open files: a connection takes three. The program has begun with the old one.
+fn permit_descriptors() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // With the old limit there are fewer connections.
+    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 /// Becomes the program: the second step of the child. `words` are its path, its name and its arguments.

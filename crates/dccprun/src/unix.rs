@@ -109,3 +109,12 @@ pub(crate) fn wait_for_hangup(socket: &OwnedFd, patience: Option<Duration>) -> b
         Err(_) => true,
     }
 }
+
+/// Waits until the program's socket has a message or its end.
+pub(crate) fn wait_for_message(socket: &OwnedFd) {
+    let mut polled = [PollFd::new(socket, PollFlags::IN)];
+    if poll(&mut polled, None).is_err() {
+        // Without the memory to wait, a thread must not use a core.
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}

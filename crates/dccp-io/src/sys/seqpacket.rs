@@ -41,12 +41,13 @@ pub(crate) fn send(fd: BorrowedFd<'_>, datagrams: &[&[u8]]) -> io::Result<usize>
     usize::try_from(n).map_err(|_| io::Error::last_os_error())
 }
 
-/// Waits for a datagram, and receives those that are there, up to one for each slot. Returns how many of `messages` are
+/// Waits for a datagram if `waits`, and receives those that are there, up to one for each slot. Returns how many of `messages` are
 /// filled. The other side's socket must have a name: an empty datagram has it, the end has not.
 pub(crate) fn recv(
     fd: BorrowedFd<'_>,
     slots: &mut [IoSliceMut<'_>; BATCH],
     messages: &mut [Message; BATCH],
+    waits: bool,
 ) -> io::Result<usize> {
     // The family is enough.
     let mut names = [0_u16; BATCH];
@@ -60,7 +61,11 @@ pub(crate) fn recv(
     }
     let first = headers.as_mut_ptr();
     let count = headers.len().try_into().unwrap_or(0);
-    let flags = libc::MSG_WAITFORONE as _;
+    let flags = if waits {
+        libc::MSG_WAITFORONE
+    } else {
+        libc::MSG_DONTWAIT
+    } as _;
     let no_limit = core::ptr::null_mut();
     // SAFETY: each header points to space for a name of two bytes and to one buffer. All live through the call, and have
     // their true lengths; an `IoSliceMut` has the layout of an `iovec`.

@@ -1,16 +1,23 @@
 //! A connection: two threads carry its datagrams, one in each direction.
 
 use super::Host;
-use super::link::{Link, Received, in_family};
+use super::inward::Inward;
+use super::link::{Link, in_family};
+use super::outward::{End, Outward};
+use super::queue::Queues;
 use super::table::Phase;
-use crate::unix::{DATAGRAM_MAX, wait_for_hangup};
+use crate::unix::wait_for_hangup;
+use core::mem::MaybeUninit;
 use core::net::SocketAddr;
 use core::time::Duration;
-use dccp::unstable::io::Packets;
 use dccprun_message::{Answer, Family, MESSAGE_MAX, SocketKey};
+use rustix::cmsg_space;
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, Shutdown, shutdown};
-use std::os::fd::{AsFd as _, OwnedFd};
+use rustix::net::{
+    RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, shutdown,
+};
+use std::io::IoSlice;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 /// Between two looks at the program's end of a connection whose handshake goes on.
@@ -21,6 +28,7 @@ pub(super) struct Carried {
     pub(super) key: SocketKey,
     pub(super) link: Arc<dyn Link>,
     pub(super) data: Arc<OwnedFd>,
+    pub(super) queues: Arc<Queues>,
 }
 
 /// The program's call to connect.
@@ -92,7 +100,22 @@ impl Carried {
     /// Carries datagrams in both directions until the end.
     pub(super) fn carry(self, host: &Arc<Host>) {
         let (key, link, data) = (self.key, self.link.clone(), self.data.clone());
-        let inward = move |host: &Arc<Host>| carry_inward(host, key, &*link, &data);
+        let queues = self.queues.clone();
+        // It is set once, because a connection is carried once.
+        let _ = queues.data.set(Arc::downgrade(&data));
+        let inward = move |host: &Arc<Host>| {
+            let inward = Inward {
+                data: &data,
+                link: &*link,
+                queues: &queues,
+                bell: host.key.bell(),
+            };
+            let error = inward.carry();
+            host.table().end(key, error);
+            queues.end();
+            // The other thread reads what the program has sent before.
+            let _ = shutdown(&data, Shutdown::Both);
+        };
         if host.spawn("dccprun-in", inward).is_err() {
             host.table().end(self.key, libc::ENOBUFS);
             self.hang_up();
@@ -104,23 +127,30 @@ impl Carried {
 
     /// Carries datagrams of the program to the peer until the program has closed its socket, then ends the connection.
     fn carry_outward(&self, host: &Host) {
-        let mut packets = Packets::new(DATAGRAM_MAX);
-        let has_unread = loop {
-            match packets.recv(self.data.as_fd()) {
-                Ok(true) => self.link.send(&packets),
-                Ok(false) => break false,
-                Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
-                // The program has closed its socket, and has not read all.
-                Err(error) => break error.raw_os_error() == Some(libc::ECONNRESET),
-            }
+        let outward = Outward {
+            data: &self.data,
+            link: &*self.link,
+            queues: &self.queues,
+            bell: host.key.bell(),
         };
+        let end = outward.carry();
+        if end == End::Broken {
+            // The program learns it by its next call.
+            let _ = shutdown(&self.data, Shutdown::Both);
+        }
         // After `shutdown(SHUT_WR)` the kernel's DCCP goes on to receive, and sends nothing about it.
         while !wait_for_hangup(&self.data, None) {}
+        let has_failed = match end {
+            End::Ordinary => false,
+            // A bell is no datagram.
+            End::Unread => self.queues.has_unread(),
+            End::Broken => true,
+        };
         let mut table = host.table();
         let Some(record) = table.get(self.key) else {
             return;
         };
-        let aborts = record.settings.aborts_at_close || has_unread;
+        let aborts = record.settings.aborts_at_close || has_failed;
         if record.connection().is_none() {
             // The peer had closed before.
             return;
@@ -137,34 +167,6 @@ impl Carried {
     /// Ends the program's socket. Datagrams that it has not read stay; those that this host has not read are lost.
     fn hang_up(&self) {
         hang_up(&self.data);
-    }
-}
-
-/// Carries datagrams of the peer to the program until the connection has ended.
-fn carry_inward(host: &Host, key: SocketKey, link: &dyn Link, data: &OwnedFd) {
-    let mut received = Received::new();
-    let mut is_heard = true;
-    let error = loop {
-        if let Err(error) = link.recv(&mut received) {
-            break error;
-        }
-        // After `shutdown(SHUT_RD)` the kernel's DCCP discards data.
-        is_heard = is_heard && deliver(data, &received.datagrams());
-    };
-    host.table().end(key, error);
-    // The other thread reads what the program has sent before.
-    let _ = shutdown(data, Shutdown::Both);
-}
-
-/// Hands datagrams to the program. Returns false if it receives no more.
-fn deliver(data: &OwnedFd, datagrams: &[&[u8]]) -> bool {
-    loop {
-        match Packets::send(data.as_fd(), datagrams) {
-            Ok(()) => return true,
-            // Signals are blocked in this thread: only a debugger interrupts it.
-            Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
-            Err(_) => return false,
-        }
     }
 }
 
@@ -196,4 +198,17 @@ pub(super) fn reply(channel: &OwnedFd, answer: &Answer) {
     let mut buffer = [0; MESSAGE_MAX];
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     let _ = rustix::net::send(channel, answer.build(&mut buffer), flags);
+}
+
+/// Answers a request with a descriptor. The program may have gone.
+pub(super) fn reply_with(channel: &OwnedFd, descriptor: BorrowedFd<'_>) {
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let descriptors = [descriptor];
+    // The space is that of one descriptor.
+    ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
+    let mut buffer = [0; MESSAGE_MAX];
+    let message = [IoSlice::new(Answer::DONE.build(&mut buffer))];
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    let _ = rustix::net::sendmsg(channel, &message, &mut ancillary, flags);
 }

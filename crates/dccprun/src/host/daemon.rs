@@ -10,7 +10,6 @@ use super::settings::Settings;
 use crate::cli::Defaults;
 use core::time::Duration;
 use dccp::packet_ring::Shape;
-use dccp::unstable::io::Packets;
 use dccp::{ConnSnapshot, DccpAddr};
 use dccp_ring_ipc::{RingClient, RingConnectError, RingListenRequest, RingRequest};
 use listener::Listening;
@@ -207,9 +206,9 @@ impl Link for DaemonLink {
         None
     }
 
-    fn send(&self, packets: &Packets) {
+    fn send(&self, datagrams: &mut dyn Iterator<Item = &[u8]>) {
         if let Some(ring) = self.ring.get() {
-            ring.send(packets.iter());
+            ring.send(datagrams);
         }
     }
 

@@ -4,7 +4,6 @@
 use super::copies::Copies;
 use core::net::SocketAddr;
 use core::time::Duration;
-use dccp::unstable::io::Packets;
 use dccp::{ConnSnapshot, DccpAddr, Received as Datagram, RecvBatch};
 use dccprun_message::Family;
 use std::sync::Arc;
@@ -32,7 +31,7 @@ pub(super) trait Link: Send + Sync {
     fn snapshot(&self) -> Option<ConnSnapshot>;
 
     /// Sends datagrams, and waits for room. After the end of the connection they are lost, as in the kernel.
-    fn send(&self, packets: &Packets);
+    fn send(&self, datagrams: &mut dyn Iterator<Item = &[u8]>);
 
     /// Waits for datagrams, and receives those that are there.
     ///

@@ -3,6 +3,7 @@
 use super::Host;
 use super::connection::{Carried, local};
 use super::link::{Accept, Link, in_family};
+use super::queue::Queues;
 use super::table::{Connection, Phase};
 use crate::unix;
 use core::time::Duration;
@@ -47,7 +48,8 @@ fn connect(host: &Arc<Host>, listener: SocketKey, link: &Arc<dyn Link>) -> rusti
         number: u64::from_ne_bytes(number),
     };
     let data = unix::named(host.key, Role::Socket(key))?;
-    register(host, listener, key, link)?;
+    let queues = Arc::default();
+    register(host, listener, key, link, &queues)?;
     loop {
         match unix::dial(&data, host.key, Role::Socket(listener), LOOK) {
             Ok(()) if host.trusts(&data) => break,
@@ -68,6 +70,7 @@ fn connect(host: &Arc<Host>, listener: SocketKey, link: &Arc<dyn Link>) -> rusti
         key,
         link: link.clone(),
         data: Arc::new(data),
+        queues,
     };
     let carry = move |host: &Arc<Host>| carried.carry(host);
     host.spawn("dccprun-out", carry).map_err(|_| {
@@ -82,6 +85,7 @@ fn register(
     listener: SocketKey,
     key: SocketKey,
     link: &Arc<dyn Link>,
+    queues: &Arc<Queues>,
 ) -> rustix::io::Result<()> {
     let mut table = host.table();
     let settings = table.get(listener).map(|record| record.settings.clone());
@@ -93,6 +97,7 @@ fn register(
             link: link.clone(),
             peer: in_family(key.family, link.peer_addr()),
             is_accepted: true,
+            queues: queues.clone(),
         },
         is_told: true,
     };

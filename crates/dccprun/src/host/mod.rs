@@ -15,9 +15,12 @@ mod control;
 mod copies;
 mod daemon;
 mod errors;
+mod inward;
 mod link;
 mod listening;
+mod outward;
 mod own;
+mod queue;
 mod settings;
 mod table;
 

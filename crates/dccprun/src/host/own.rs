@@ -3,7 +3,6 @@
 use super::errors;
 use super::link::{Accept, Ended, LINGER, Link, Received};
 use core::time::Duration;
-use dccp::unstable::io::Packets;
 use dccp::{
     AcceptError, ConnSnapshot, DccpAddr, Listener, Options, RecvError, SendItem, Socket, unstable,
 };
@@ -43,8 +42,8 @@ impl Link for Socket {
         self.snapshot().ok()
     }
 
-    fn send(&self, packets: &Packets) {
-        let mut items: Vec<SendItem<'_>> = packets.iter().map(SendItem::new).collect();
+    fn send(&self, datagrams: &mut dyn Iterator<Item = &[u8]>) {
+        let mut items: Vec<SendItem<'_>> = datagrams.map(SendItem::new).collect();
         // A datagram can be too long for the path although it was not when the program sent it: it is lost.
         let _ = self.send_batch(&mut items);
     }

@@ -1,6 +1,7 @@
 //! The program's DCCP sockets, as far as this host knows them. A socket without settings and without a connection is not here.
 
 use super::link::Link;
+use super::queue::Queues;
 use super::settings::Settings;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use dccprun_message::{Family, SocketKey};
@@ -64,6 +65,7 @@ pub(super) struct Connection {
     pub(super) link: Arc<dyn Link>,
     pub(super) peer: SocketAddr,
     pub(super) is_accepted: bool,
+    pub(super) queues: Arc<Queues>,
 }
 
 impl Record {
@@ -96,13 +98,38 @@ impl Record {
     }
 
     /// Whether a new socket of this address would take its place.
-    fn holds(&self, address: SocketAddr) -> bool {
+    fn holds(&self, claim: Claim) -> bool {
         let is_accepted = self.connection().is_some_and(|c| c.is_accepted);
-        self.local.is_some_and(|local| {
-            let is_same_ip = local.ip().to_canonical() == address.ip().to_canonical();
-            let is_any = local.ip().is_unspecified() || address.ip().is_unspecified();
-            !is_accepted && local.port() == address.port() && (is_same_ip || is_any)
+        self.local.is_some_and(|address| {
+            let own = Claim {
+                address,
+                is_v6_only: self.settings.is_v6_only,
+            };
+            !is_accepted && own.overlaps(claim)
         })
+    }
+}
+
+/// An address that a socket has or wants.
+#[derive(Clone, Copy)]
+pub(super) struct Claim {
+    pub(super) address: SocketAddr,
+    /// Whether `::` leaves IPv4 to others.
+    pub(super) is_v6_only: bool,
+}
+
+impl Claim {
+    fn overlaps(self, other: Self) -> bool {
+        let ip = |claim: Self| claim.address.ip().to_canonical();
+        self.address.port() == other.address.port()
+            && (ip(self) == ip(other) || self.covers(ip(other)) || other.covers(ip(self)))
+    }
+
+    /// Whether this is the unspecified address, which stands for `ip` too.
+    fn covers(self, ip: IpAddr) -> bool {
+        let any = self.address.ip();
+        any.is_unspecified()
+            && (any.is_ipv4() == ip.is_ipv4() || (any.is_ipv6() && !self.is_v6_only))
     }
 }
 
@@ -153,8 +180,8 @@ impl Table {
     }
 
     /// The sockets whose addresses leave no room for this one.
-    pub(super) fn holders(&self, address: SocketAddr) -> Vec<SocketKey> {
-        let holders = self.sockets.values().filter(|record| record.holds(address));
+    pub(super) fn holders(&self, claim: Claim) -> Vec<SocketKey> {
+        let holders = self.sockets.values().filter(|record| record.holds(claim));
         holders.map(|record| record.key).collect()
     }
 
@@ -207,4 +234,35 @@ pub(super) fn unspecified(family: Family) -> SocketAddr {
         Family::V6 => Ipv6Addr::UNSPECIFIED.into(),
     };
     SocketAddr::new(ip, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unspecified_addresses_overlap_what_they_stand_for() {
+        let overlaps = |a: &str, a_only, b: &str, b_only| {
+            let claim = |text: &str, is_v6_only| Claim {
+                address: text.parse().unwrap(),
+                is_v6_only,
+            };
+            let (a, b) = (claim(a, a_only), claim(b, b_only));
+            assert_eq!(a.overlaps(b), b.overlaps(a));
+            a.overlaps(b)
+        };
+        assert!(overlaps("127.0.0.1:1", false, "127.0.0.1:1", false));
+        assert!(!overlaps("127.0.0.1:1", false, "127.0.0.1:2", false));
+        assert!(!overlaps("127.0.0.1:1", false, "127.0.0.2:1", false));
+        assert!(overlaps("0.0.0.0:1", false, "127.0.0.1:1", false));
+        assert!(overlaps("[::]:1", false, "[::1]:1", true));
+        assert!(overlaps("[::]:1", false, "0.0.0.0:1", false));
+        assert!(overlaps("[::]:1", false, "127.0.0.1:1", false));
+        assert!(overlaps("[::]:1", false, "[::ffff:127.0.0.1]:1", false));
+        // One for each family.
+        assert!(!overlaps("[::]:1", true, "0.0.0.0:1", false));
+        assert!(!overlaps("[::]:1", true, "127.0.0.1:1", false));
+        assert!(!overlaps("0.0.0.0:1", false, "[::1]:1", false));
+        assert!(overlaps("[::]:1", true, "[::1]:1", true));
+    }
 }

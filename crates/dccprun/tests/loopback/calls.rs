@@ -1,6 +1,6 @@
 //! Calls of the socket interface: each part of `client.c` against `server.c`.
 
-use crate::support::{Server, client, free_port, run_client, word};
+use crate::support::{Server, client, dccprun, free_port, run_client, word};
 use std::net::UdpSocket;
 
 /// Runs a part against a server that accepts `connections`.
@@ -54,6 +54,15 @@ fn ipv6_works_like_ipv4() {
     for part in ["echo", "names", "emsgsize"] {
         check_at("::1", part, 1);
     }
+}
+
+#[test]
+fn listeners_of_both_families_share_a_port() {
+    let words = [word(client()), "::", "5001", "families"];
+    let port = free_port();
+    let all = [&["--udp-port", &port][..], &words].concat();
+    let output = dccprun(&all).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
 }
 
 #[test]

@@ -8,5 +8,6 @@ mod commands;
 mod daemon;
 mod kernel_program;
 mod launch;
+mod queues;
 mod robust;
 mod support;

@@ -48,6 +48,7 @@ macro_rules! program {
 
 program!(client, "client", ["tests/programs/client.c"], []);
 program!(over_daemon, "over-daemon", ["tests/programs/daemon.c"], []);
+program!(queues, "queues", ["tests/programs/queues.c"], ["-pthread"]);
 program!(server, "server", ["tests/programs/server.c"], []);
 program!(
     static_client,

@@ -491,6 +491,24 @@ static void test_killed(void)
 		pause();
 }
 
+/* Listeners of both families share a port, if that of IPv6 leaves IPv4 out. */
+static void test_families(void)
+{
+	struct place six = place_of("::", 5001), four = place_of("0.0.0.0", 5001);
+	int listeners[3], only = 1;
+
+	for (int n = 0; n < 3; n++) {
+		struct place *place = n ? &four : &six;
+
+		listeners[n] = dccp_socket(place, 0);
+		if (!n)
+			CHECK(!setsockopt(listeners[n], IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only)));
+		int bound = bind(listeners[n], (struct sockaddr *)&place->addr, place->len);
+		CHECK(n < 2 ? !bound : bound == -1 && errno == EADDRINUSE);
+		CHECK(n == 2 || !listen(listeners[n], 1));
+	}
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -503,7 +521,7 @@ static const struct {
 	{ "fork", test_fork }, { "exec", test_exec }, { "inherited", test_inherited },
 	{ "sendmsg", test_sendmsg }, { "emsgsize", test_emsgsize }, { "shutdown", test_shutdown },
 	{ "closed", test_closed }, { "aborted", test_aborted }, { "drain", test_drain },
-	{ "options", test_options }, { "killed", test_killed },
+	{ "options", test_options }, { "killed", test_killed }, { "families", test_families },
 };
 
 int main(int argc, char **argv)

@@ -4,8 +4,9 @@ use super::info::value_of_connection;
 use super::take_data;
 use crate::host::connection::{self, Caller, Carried};
 use crate::host::link::{Accept, Link};
+use crate::host::queue::Queues;
 use crate::host::settings::{Settings, Stage, check_for_daemon};
-use crate::host::table::{Connection, Phase, Record, unspecified};
+use crate::host::table::{Claim, Connection, Phase, Record, unspecified};
 use crate::host::{Carrier, Host, errors, listening, own};
 use crate::unix::DATAGRAM_MAX;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -17,7 +18,7 @@ use dccprun_message::option as opt;
 use dccprun_message::{Answer, MPS_UNCONNECTED, Op, Request, SocketKey, address, read_address};
 use std::io::Write as _;
 use std::net::UdpSocket;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 /// Descendants of this process, at most, between it and a process that it trusts.
@@ -52,6 +53,11 @@ impl Host {
             Op::LocalName => Ok(self.local_name(key)),
             Op::PeerName => self.peer_name(key),
             Op::TakeError => Ok(self.take_error(key)),
+            Op::SendQueue | Op::ReceiveQueue => match self.lend(request, &channel) {
+                Ok(()) => return None,
+                Err(error) => Err(error),
+            },
+            Op::Bell => self.ring(key),
             Op::Connect => match self.begin(request) {
                 Ok(Some(carried)) => return self.start(carried, request, Some(channel)),
                 Ok(None) => Ok(Answer::DONE),
@@ -116,7 +122,15 @@ impl Host {
         let local = read_address(request.key.family, request.body).ok_or(libc::EINVAL)?;
         // Reports an address that is not this host's.
         UdpSocket::bind(with_port(local, 0)).map_err(|e| errors::of_io(&e))?;
-        let local = self.free_address(local)?;
+        let settings = self
+            .table()
+            .get(request.key)
+            .map(|record| record.settings.clone());
+        let is_v6_only = settings.is_some_and(|settings| settings.is_v6_only);
+        let local = self.free_address(Claim {
+            address: local,
+            is_v6_only,
+        })?;
         let mut table = self.table();
         let record = table.entry(request.key)?;
         if record.local.is_some() || !matches!(record.phase, Phase::Idle) {
@@ -127,26 +141,26 @@ impl Host {
     }
 
     /// The address, with a port that is free if it has none.
-    fn free_address(&self, local: SocketAddr) -> Result<SocketAddr, i32> {
-        if local.port() != 0 {
-            self.check_free(local)?;
-            return Ok(local);
+    fn free_address(&self, mut claim: Claim) -> Result<SocketAddr, i32> {
+        if claim.address.port() != 0 {
+            self.check_free(claim)?;
+            return Ok(claim.address);
         }
         for _ in 0..PORT_ATTEMPTS {
             let mut bytes = [0; 2];
             getrandom::fill(&mut bytes).map_err(|_| libc::EAGAIN)?;
             // RFC 4340 §19.9: the dynamic range.
-            let local = with_port(local, 0xC000 | u16::from_le_bytes(bytes));
-            if self.check_free(local).is_ok() {
-                return Ok(local);
+            claim.address.set_port(0xC000 | u16::from_le_bytes(bytes));
+            if self.check_free(claim).is_ok() {
+                return Ok(claim.address);
             }
         }
         Err(libc::EADDRINUSE)
     }
 
     /// Checks that no socket of the program has the address. Those that the program has closed are forgotten.
-    fn check_free(&self, local: SocketAddr) -> Result<(), i32> {
-        let holders = self.table().holders(local);
+    fn check_free(&self, claim: Claim) -> Result<(), i32> {
+        let holders = self.table().holders(claim);
         let (alive, closed): (Vec<_>, Vec<_>) =
             holders.into_iter().partition(|key| self.is_alive(*key));
         for key in closed {
@@ -179,7 +193,10 @@ impl Host {
         };
         let local = match local {
             Some(local) => local,
-            None => self.free_address(unspecified(key.family))?,
+            None => self.free_address(Claim {
+                address: unspecified(key.family),
+                is_v6_only: settings.is_v6_only,
+            })?,
         };
         let listeners = self.open_listeners(local, &settings, backlog)?;
         {
@@ -230,7 +247,10 @@ impl Host {
                 Ok(vec![Box::new(listener)])
             }
             Carrier::Daemon(daemon) => {
-                self.wait_for_port(local);
+                self.wait_for_port(Claim {
+                    address: local,
+                    is_v6_only: settings.is_v6_only,
+                });
                 let listen = |place: &DccpAddr| daemon.listen(*place, settings, &self.defaults);
                 places.iter().map(listen).collect()
             }
@@ -238,11 +258,11 @@ impl Host {
     }
 
     /// Waits until an earlier listener of the program has given a port up.
-    fn wait_for_port(&self, local: SocketAddr) {
+    fn wait_for_port(&self, claim: Claim) {
         let until = dccp::clock::now() + PORT_WAIT;
         let is_taken = || {
             let mut table = self.table();
-            let holders = table.holders(local);
+            let holders = table.holders(claim);
             holders.into_iter().any(|key| {
                 let record = table.get(key);
                 record.is_some_and(|record| matches!(record.phase, Phase::Listening))
@@ -306,6 +326,7 @@ impl Host {
             Carrier::Daemon(daemon) => daemon.connect(to, &settings, &self.defaults),
         };
         let link = link.inspect_err(|_| self.table().end(key, 0))?;
+        let queues: Arc<Queues> = Arc::default();
         let mut table = self.table();
         let record = table.entry(key)?;
         record.local = connection::local(&*link, key.family);
@@ -313,11 +334,13 @@ impl Host {
             link: link.clone(),
             peer: remote,
             is_accepted: false,
+            queues: queues.clone(),
         });
         Ok(Some(Carried {
             key,
             link,
             data: Arc::new(data),
+            queues,
         }))
     }
 
@@ -333,12 +356,41 @@ impl Host {
         let (peer, link) = match &record.phase {
             Phase::Open { connection, .. } => (connection.peer, Some(&connection.link)),
             // One that was accepted has had a peer, which accept returns.
-            Phase::Ended { peer: Some(peer) } => (*peer, None),
+            Phase::Ended {
+                peer: Some(peer), ..
+            } => (*peer, None),
             _ => return Err(libc::ENOTCONN),
         };
         let mps = link.map_or(MPS_UNCONNECTED, |link| mps(&**link));
         let body = [&address(peer)[..], &mps.to_ne_bytes()].concat();
         Ok(Answer::body(&body))
+    }
+
+    /// Answers with a queue of a connection.
+    fn lend(&self, request: &Request<'_>, channel: &OwnedFd) -> Result<(), i32> {
+        let queues = self.queues(request.key)?;
+        let send = |descriptor: BorrowedFd<'_>| connection::reply_with(channel, descriptor);
+        let lent = match request.op {
+            Op::SendQueue => queues.outward.lend(send),
+            _ => queues.inward.lend(send),
+        };
+        lent.map_err(|e| errors::of_io(&e))
+    }
+
+    /// Sends another bell for a connection's received datagrams.
+    fn ring(&self, key: SocketKey) -> Result<Answer, i32> {
+        let queues = self.queues(key)?;
+        let rung = queues.ring(&self.key.bell());
+        rung.map_err(|e| errors::of_io(&e))?;
+        Ok(Answer::DONE)
+    }
+
+    fn queues(&self, key: SocketKey) -> Result<Arc<Queues>, i32> {
+        let mut table = self.table();
+        match table.get(key).map(|record| &record.phase) {
+            Some(Phase::Open { connection, .. }) => Ok(connection.queues.clone()),
+            _ => Err(libc::ENOTCONN),
+        }
     }
 
     fn take_error(&self, key: SocketKey) -> Answer {

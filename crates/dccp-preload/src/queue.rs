@@ -1,0 +1,56 @@
+//! Queues of datagrams in shared memory, one for each direction of a connection, which spare system calls.
+//!
+//! The Unix socket stays what the program waits with, so `poll` and calls that wait are the kernel's own. A descriptor finds
+//! its queues by tables, so all calls that close or replace descriptors must call `ours::forget`.
+
+pub(crate) mod inward;
+pub(crate) mod outward;
+
+use crate::host::{ask_for_descriptor, host};
+use crate::mapped::Queues;
+use crate::ours;
+use core::cell::Cell;
+use core::ffi::c_int;
+use dccprun_message::{Op, SocketKey};
+use dccprun_queue::table::{Absent, Used};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::SendFlags;
+
+/// The queue of a descriptor; `attach` gets it if nothing is known about the descriptor.
+fn find<Q>(
+    queues: &'static Queues<Q>,
+    fd: c_int,
+    attach: impl Fn(c_int, SocketKey) -> Result<Q, Absent>,
+) -> Option<Used<'static, Q>> {
+    let key = Cell::new(None);
+    let make = || {
+        let found = ours::key(fd).ok_or(Absent::Always)?;
+        key.set(Some(found));
+        attach(fd, found)
+    };
+    queues.find(fd, make, || ours::key(fd) == key.get())
+}
+
+/// Asks for a queue of a socket.
+///
+/// # Errors
+/// Whether there may be one later: the handshake goes on.
+fn ask_for_queue(key: SocketKey, op: Op) -> Result<OwnedFd, Absent> {
+    ask_for_descriptor(op, key).map_err(|error| match error {
+        libc::ENOTCONN => Absent::Now,
+        _ => Absent::Always,
+    })
+}
+
+/// Wakes the host, by a direct system call: other preloaded libraries do not see the bell.
+fn ring(fd: c_int, flags: SendFlags) -> Result<(), Errno> {
+    let host = host().ok_or(Errno::NETDOWN)?;
+    message(fd, &host.bell(), flags)
+}
+
+/// Sends a message that is no datagram.
+fn message(fd: c_int, bytes: &[u8], flags: SendFlags) -> Result<(), Errno> {
+    let socket = ours::borrow(fd).ok_or(Errno::BADF)?;
+    rustix::net::send(socket, bytes, flags | SendFlags::NOSIGNAL).map(drop)
+}

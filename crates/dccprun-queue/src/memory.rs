@@ -1,0 +1,75 @@
+//! The layout that both kinds of queue have, in words of 8 bytes and native byte order.
+
+use core::sync::atomic::AtomicU64;
+use dccp_ring::shared::Mapping;
+
+/// Datagrams that wait at most.
+pub const DATAGRAMS_MAX: usize = 128;
+
+/// A power of two.
+pub(crate) const ENTRIES: u64 = DATAGRAMS_MAX as u64;
+/// An odd number of cache lines, so that equal parts of entries do not compete for the same places of a cache.
+const ENTRY_WORDS: usize = 264;
+const HEADER_WORDS: usize = 2;
+/// Bytes of an entry's data.
+pub(crate) const ENTRY_BYTES: usize = (ENTRY_WORDS - HEADER_WORDS) * 8;
+
+/// Words of a pair of cache lines, which processors fetch together.
+const PAIR: usize = 16;
+/// Zero: the queue takes no more datagrams.
+pub(crate) const OPEN: usize = 0;
+/// Where the next datagram goes.
+pub(crate) const TAIL: usize = PAIR;
+/// Where the next datagram is.
+pub(crate) const HEAD: usize = 2 * PAIR;
+/// The consumer of an outward queue sleeps.
+pub(crate) const ASLEEP: usize = 3 * PAIR;
+/// A producer waits for room.
+pub(crate) const FULL: usize = 4 * PAIR;
+/// Bells of an inward queue in the socket.
+pub(crate) const BELLS: usize = 5 * PAIR;
+/// The program takes datagrams from an inward queue, and none from the socket any more.
+pub(crate) const SWITCHED: usize = 6 * PAIR;
+/// A thread of the program reads the socket, whose next message may be the first bell.
+pub(crate) const READING: usize = 7 * PAIR;
+/// Threads of the program that wait at the socket of an inward queue.
+pub(crate) const WAITERS: usize = 8 * PAIR;
+/// The program has the inward queue and will use it.
+pub(crate) const WANTED: usize = 9 * PAIR;
+const FIRST_ENTRY: usize = 10 * PAIR;
+pub(crate) const WORDS: usize = FIRST_ENTRY + DATAGRAMS_MAX * ENTRY_WORDS;
+
+/// The words of a whole queue.
+pub(crate) type Words = [AtomicU64; WORDS];
+
+pub(crate) fn words(mapping: &Mapping) -> Option<&Words> {
+    mapping.words().first_chunk()
+}
+
+/// An entry: its sequence, the length of the datagram that begins there, and data.
+pub(crate) struct Entry<'a> {
+    pub(crate) sequence: &'a AtomicU64,
+    pub(crate) len: &'a AtomicU64,
+    pub(crate) data: &'a [AtomicU64],
+}
+
+/// The entry at a position.
+pub(crate) fn entry(words: &Words, position: u64) -> Entry<'_> {
+    let index = (position % ENTRIES) as usize;
+    let start = FIRST_ENTRY + index * ENTRY_WORDS;
+    Entry {
+        sequence: &words[start],
+        len: &words[start + 1],
+        data: &words[start + HEADER_WORDS..start + ENTRY_WORDS],
+    }
+}
+
+/// Entries of a datagram.
+pub(crate) fn entries_of(len: usize) -> u64 {
+    len.div_ceil(ENTRY_BYTES).max(1) as u64
+}
+
+/// The positions of a datagram.
+pub(crate) fn positions(first: u64, count: u64) -> impl DoubleEndedIterator<Item = u64> {
+    (0..count).map(move |offset| first.wrapping_add(offset))
+}

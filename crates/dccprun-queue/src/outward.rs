@@ -1,0 +1,255 @@
+//! A queue from several producers to one consumer: datagrams to send.
+//!
+//! 1. A producer claims entries: it moves the tail forward by compare-and-swap, at most 128 entries beyond the head.
+//! 2. It writes the data, and then the position plus 1 as the sequence of each entry, the first entry last (Release).
+//! 3. The consumer finds the sequence of its next entry (Acquire), copies the data, and moves the head forward (Release).
+//!
+//! The consumer announces its sleep, and a producer that it has found no room. Each side writes first and then looks at the
+//! other's word, with a sequentially consistent fence between: at least one sees the other. The caller chooses
+//! how to wake a sleeper.
+//!
+//! The consumer trusts nothing that it reads: a program can lose and damage its own datagrams only.
+
+use crate::memory::{
+    ASLEEP, ENTRIES, ENTRY_BYTES, FULL, HEAD, OPEN, TAIL, WORDS, Words, entries_of, entry,
+    positions, words,
+};
+use core::iter::zip;
+use core::sync::atomic::{AtomicU64, Ordering, fence};
+use dccp_ring::shared::{Mapping, read_words, write_words};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+#[cfg(test)]
+mod tests;
+
+/// The longest datagram in bytes: a jumbo frame.
+pub const LEN_MAX: usize = 9216;
+
+/// The result of a push.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pushed {
+    /// The datagram is in the queue.
+    Done {
+        /// The consumer has announced its sleep, and no other producer wakes it.
+        sleeps: bool,
+        /// There is no room for another one of this length.
+        is_full: bool,
+    },
+    /// There is no room.
+    Full,
+    /// The consumer takes no more datagrams, or this one is too long.
+    Refused,
+}
+
+/// The program has broken the rules of the queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Broken;
+
+/// A side that fills the queue.
+#[derive(Debug)]
+pub struct Producer {
+    mapping: Mapping,
+}
+
+/// The side that empties the queue. Dropping it ends the queue, and releases its memory.
+#[derive(Debug)]
+pub struct Consumer {
+    mapping: Mapping,
+    /// The next position.
+    head: u64,
+}
+
+/// The tail, if `need` entries behind it are free.
+fn tail_before_room(words: &Words, need: u64) -> Option<u64> {
+    // In this order, so that no head is beyond the tail.
+    let head = words[HEAD].load(Ordering::Acquire);
+    let tail = words[TAIL].load(Ordering::Relaxed);
+    (tail.wrapping_sub(head).saturating_add(need) <= ENTRIES).then_some(tail)
+}
+
+impl Producer {
+    /// Attaches the queue of a consumer.
+    ///
+    /// # Errors
+    /// When the descriptor is no queue, or there is no memory to map it.
+    pub fn attach(descriptor: impl AsFd) -> io::Result<Self> {
+        let mapping = Mapping::attach(descriptor.as_fd())?;
+        if words(&mapping).is_none() {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        Ok(Self { mapping })
+    }
+
+    /// Copies a datagram into the queue.
+    pub fn push(&self, datagram: &[u8]) -> Pushed {
+        self.put(datagram.len(), |data| {
+            for (words, part) in zip(data, datagram.chunks(ENTRY_BYTES)) {
+                write_words(words, part);
+            }
+        })
+    }
+
+    /// Copies a datagram of several parts into the queue.
+    pub fn push_parts<'a>(&self, parts: impl Iterator<Item = &'a [u8]> + Clone) -> Pushed {
+        let len = parts
+            .clone()
+            .map(<[u8]>::len)
+            .fold(0, usize::saturating_add);
+        self.put(len, |data| {
+            let mut gathered = [0; ENTRY_BYTES];
+            let mut filled = 0;
+            for mut part in parts {
+                while !part.is_empty() {
+                    let (now, rest) = part.split_at(part.len().min(ENTRY_BYTES - filled));
+                    gathered[filled..filled + now.len()].copy_from_slice(now);
+                    filled += now.len();
+                    part = rest;
+                    if filled == ENTRY_BYTES
+                        && let Some(words) = data.next()
+                    {
+                        write_words(words, &gathered);
+                        filled = 0;
+                    }
+                }
+            }
+            if let Some(words) = data.next() {
+                write_words(words, &gathered[..filled]);
+            }
+        })
+    }
+
+    /// Claims the entries of a datagram, has `write` fill their data, and hands them over.
+    fn put<'a>(
+        &'a self,
+        len: usize,
+        write: impl FnOnce(&mut dyn Iterator<Item = &'a [AtomicU64]>),
+    ) -> Pushed {
+        let Some(words) = words(&self.mapping).filter(|_| len <= LEN_MAX) else {
+            return Pushed::Refused;
+        };
+        if words[OPEN].load(Ordering::Relaxed) == 0 {
+            return Pushed::Refused;
+        }
+        let need = entries_of(len);
+        let Some(first) = claim(words, need) else {
+            return Pushed::Full;
+        };
+        entry(words, first).len.store(len as u64, Ordering::Relaxed);
+        write(&mut positions(first, need).map(|position| entry(words, position).data));
+        for position in positions(first, need).rev() {
+            entry(words, position)
+                .sequence
+                .store(position.wrapping_add(1), Ordering::Release);
+        }
+        fence(Ordering::SeqCst);
+        let asleep = &words[ASLEEP];
+        Pushed::Done {
+            sleeps: asleep.load(Ordering::Relaxed) != 0 && asleep.swap(0, Ordering::Relaxed) != 0,
+            is_full: tail_before_room(words, need).is_none(),
+        }
+    }
+
+    /// Announces that a producer waits for room for a datagram of `len` bytes. Returns `false` if there is room.
+    pub fn ask_for_room(&self, len: usize) -> bool {
+        let Some(words) = words(&self.mapping) else {
+            return false;
+        };
+        words[FULL].store(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        tail_before_room(words, entries_of(len)).is_none()
+    }
+
+    /// Refuses datagrams from now on, of all producers.
+    pub fn close(&self) {
+        if let Some(words) = words(&self.mapping) {
+            words[OPEN].store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Claims entries, and returns the position of the first.
+fn claim(words: &Words, need: u64) -> Option<u64> {
+    loop {
+        let tail = tail_before_room(words, need)?;
+        let next = tail.wrapping_add(need);
+        let claimed =
+            words[TAIL].compare_exchange_weak(tail, next, Ordering::Relaxed, Ordering::Relaxed);
+        if claimed.is_ok() {
+            return Some(tail);
+        }
+    }
+}
+
+impl Consumer {
+    /// A new queue, and its descriptor for producers.
+    ///
+    /// # Errors
+    /// When the system has no memory or descriptor.
+    pub fn create() -> io::Result<(Self, OwnedFd)> {
+        let (mapping, descriptor) = Mapping::create(WORDS)?;
+        if let Some(words) = words(&mapping) {
+            words[OPEN].store(1, Ordering::Relaxed);
+        }
+        Ok((Self { mapping, head: 0 }, descriptor))
+    }
+
+    /// Copies the next datagram into `room`, which has [`LEN_MAX`] bytes, and returns its length; `None`: none waits.
+    ///
+    /// # Errors
+    /// When the program has broken the rules.
+    pub fn take(&mut self, room: &mut [u8]) -> Result<Option<usize>, Broken> {
+        let words = words(&self.mapping).ok_or(Broken)?;
+        if !is_filled(words, self.head) {
+            return Ok(None);
+        }
+        let len = entry(words, self.head).len.load(Ordering::Relaxed);
+        let len = usize::try_from(len).map_err(|_| Broken)?;
+        let room = room.get_mut(..len.min(LEN_MAX)).ok_or(Broken)?;
+        let count = entries_of(room.len());
+        // The first entry is filled last.
+        if len > LEN_MAX || !positions(self.head, count).all(|p| is_filled(words, p)) {
+            return Err(Broken);
+        }
+        for (position, part) in zip(positions(self.head, count), room.chunks_mut(ENTRY_BYTES)) {
+            read_words(entry(words, position).data, part);
+        }
+        self.head = self.head.wrapping_add(count);
+        Ok(Some(len))
+    }
+
+    /// Frees the entries of the datagrams that were taken. Returns whether to wake a producer that waits for room: it does,
+    /// and most of the queue is free.
+    pub fn free(&self) -> bool {
+        let Some(words) = words(&self.mapping) else {
+            return false;
+        };
+        words[HEAD].store(self.head, Ordering::Release);
+        fence(Ordering::SeqCst);
+        let full = &words[FULL];
+        if full.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        let used = words[TAIL].load(Ordering::Relaxed).wrapping_sub(self.head);
+        used <= ENTRIES / 4 && full.swap(0, Ordering::Relaxed) != 0
+    }
+
+    /// Announces that this side sleeps until a producer wakes it. Returns `false` if a datagram waits.
+    pub fn announce_sleep(&self) -> bool {
+        let Some(words) = words(&self.mapping) else {
+            return true;
+        };
+        words[ASLEEP].store(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        let is_empty = !is_filled(words, self.head);
+        if !is_empty {
+            words[ASLEEP].store(0, Ordering::Relaxed);
+        }
+        is_empty
+    }
+}
+
+/// Whether the producer has filled the entry at a position.
+fn is_filled(words: &Words, position: u64) -> bool {
+    entry(words, position).sequence.load(Ordering::Acquire) == position.wrapping_add(1)
+}

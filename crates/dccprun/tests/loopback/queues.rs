@@ -1,0 +1,44 @@
+//! Sockets whose datagrams go through queues in shared memory: each part of `queues.c` against `server.c`.
+
+use crate::support::{Server, queues, run_client, word};
+
+fn check(part: &str, connections: u32) {
+    let server = Server::start("127.0.0.1", connections);
+    let words = [word(queues()), "127.0.0.1", "5001", part];
+    let output = run_client(&server.udp_port, &words);
+    assert!(output.status.success(), "{part}");
+    assert_eq!(server.running.end(), Some(0), "the server of {part}");
+}
+
+#[test]
+fn all_calls_find_the_datagrams_of_a_queue() {
+    check("kinds", 1);
+}
+
+#[test]
+fn socket_is_writable_while_the_queue_has_room() {
+    let server = Server::start("127.0.0.1", 1);
+    let words = [word(queues()), "127.0.0.1", "5001", "room"];
+    // The server still echoes when the client closes, so that its last call may fail.
+    assert!(run_client(&server.udp_port, &words).status.success());
+}
+
+#[test]
+fn threads_that_receive_share_the_datagrams() {
+    check("threads", 1);
+}
+
+#[test]
+fn exec_keeps_the_datagrams_of_a_queue() {
+    check("exec", 1);
+}
+
+#[test]
+fn processes_share_a_socket() {
+    check("processes", 1);
+}
+
+#[test]
+fn reused_descriptor_does_not_reach_the_old_queue() {
+    check("reuse", 5);
+}
