@@ -11,6 +11,8 @@ pub(crate) const DUMBBELL: &str = "-p dccp-testbed --bin dumbbell";
 pub(crate) const BRIDGE: &str = "-p dccp-bridge";
 /// The service of a host.
 pub(crate) const DAEMON: &str = "-p dccpd --bin dccpd";
+/// Runs programs for the kernel's DCCP.
+pub(crate) const DCCPRUN: &str = "-p dccprun";
 /// Packet rings.
 pub(crate) const RING_BENCH: &str = "-p dccp-testbed --bin ring-bench";
 /// One end of a connection for the interoperability tests.

@@ -6,6 +6,7 @@
 mod bridge;
 mod checksum;
 mod core;
+mod dccprun;
 mod handshake;
 mod iframes;
 mod link;
@@ -55,6 +56,8 @@ enum Group {
     Ring,
     /// dccp-bridge beside plain UDP on loopback
     Bridge,
+    /// Programs for the kernel's DCCP beside the C library: CPU time
+    Dccprun,
     /// Which frames arrive over a slow link, beside UDP and TCP; needs root. A minute for each repetition, whatever
     /// the time of the others
     Iframes,
@@ -68,13 +71,14 @@ enum Group {
     Sim,
 }
 
-const GROUPS: [Group; 11] = [
+const GROUPS: [Group; 12] = [
     Group::Net,
     Group::Dccpmon,
     Group::Link,
     Group::Handshake,
     Group::Ring,
     Group::Bridge,
+    Group::Dccprun,
     Group::Iframes,
     Group::Checksum,
     Group::Core,
@@ -97,6 +101,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
             Group::Handshake => handshake::rows(args.time, args.repetitions)?,
             Group::Ring => ring::rows(args.time, args.repetitions)?,
             Group::Bridge => bridge::rows(args.time, args.repetitions)?,
+            Group::Dccprun => dccprun::rows(args.repetitions)?,
             Group::Iframes => iframes::rows(args.repetitions, args.quick)?,
             Group::Checksum => checksum::rows(args.repetitions)?,
             Group::Core => core::rows()?,
