@@ -87,17 +87,24 @@ fn tests_over_udp_reach_each_address_of_the_server() {
 
 /// A server whose standard output is closed after its first line.
 fn server_without_reader() -> (Child, String) {
-    let port = free_port();
-    let mut child = Command::new(PROGRAM)
-        .args(["serve", "-4", "--over", "udp", "-p", &port])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    let mut output = BufReader::new(child.stdout.take().unwrap());
-    output.read_line(&mut line).unwrap();
-    assert!(line.starts_with("dccpmon "), "{line}");
-    (child, port)
+    // Another test may take the port first: the server then ends without a line.
+    for _ in 0..10 {
+        let port = free_port();
+        let mut child = Command::new(PROGRAM)
+            .args(["serve", "-4", "--over", "udp", "-p", &port])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        output.read_line(&mut line).unwrap();
+        if line.starts_with("dccpmon ") {
+            return (child, port);
+        }
+        assert!(line.is_empty(), "{line}");
+        child.wait().unwrap();
+    }
+    panic!("no port is free");
 }
 
 #[test]
