@@ -105,9 +105,9 @@ impl Producer {
                     gathered[filled..filled + now.len()].copy_from_slice(now);
                     filled += now.len();
                     part = rest;
-                    if filled == ENTRY_BYTES
-                        && let Some(words) = data.next()
-                    {
+                    if filled == ENTRY_BYTES {
+                        // The program may have made the parts longer meanwhile.
+                        let Some(words) = data.next() else { return };
                         write_words(words, &gathered);
                         filled = 0;
                     }

@@ -6,6 +6,7 @@
 #include "common.h"
 #include <pthread.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 
 static struct place peer;
 
@@ -225,15 +226,14 @@ static void test_processes(void)
 
 static void check_file(int number)
 {
-	char path[] = "/tmp/dccprun-queues-XXXXXX", text[8];
-	int file = mkstemp(path);
+	char text[8];
+	int file = memfd_create("queues", 0);
 
 	CHECK(file == number);
 	CHECK(write(file, "file", 4) == 4);
 	CHECK(lseek(file, 0, SEEK_SET) == 0);
 	CHECK(read(file, text, sizeof(text)) == 4 && !memcmp(text, "file", 4));
 	close(file);
-	unlink(path);
 }
 
 /* A descriptor that stands for a file now does not reach the queue of the socket that it was. */
