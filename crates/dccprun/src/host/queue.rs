@@ -39,27 +39,6 @@ struct State<Side> {
 /// The descriptor of a queue that the program has. It may ask again: a process that has executed another program has lost it.
 struct Lent(OwnedFd);
 
-/// This host's side of a queue.
-pub(super) trait HostSide: Sized {
-    /// A new queue, and its descriptor for the program.
-    ///
-    /// # Errors
-    /// When the system has no memory or descriptor.
-    fn create() -> io::Result<(Self, OwnedFd)>;
-}
-
-impl HostSide for outward::Consumer {
-    fn create() -> io::Result<(Self, OwnedFd)> {
-        Self::create()
-    }
-}
-
-impl HostSide for inward::Producer {
-    fn create() -> io::Result<(Self, OwnedFd)> {
-        Self::create()
-    }
-}
-
 impl Queues {
     /// Sends another bell for received datagrams.
     ///
@@ -99,27 +78,29 @@ impl Queues {
     }
 }
 
-impl<Side: HostSide> Lending<Side> {
-    /// Calls `send` with the descriptor for the program.
+impl<Side> Lending<Side> {
+    /// Calls `send` with the descriptor for the program. The first time, `create` makes the queue.
     ///
     /// # Errors
     /// `ENOBUFS`: there are too many queues; `ENOTCONN`: the connection is over; or the system's error.
-    pub(super) fn lend<T>(&self, send: impl FnOnce(BorrowedFd<'_>) -> T) -> io::Result<T> {
+    pub(super) fn lend<T>(
+        &self,
+        create: impl FnOnce() -> io::Result<(Side, OwnedFd)>,
+        send: impl FnOnce(BorrowedFd<'_>) -> T,
+    ) -> io::Result<T> {
         let mut state = self.state();
         if state.is_closed {
             return Err(Errno::NOTCONN.into());
         }
         if state.lent.is_none() {
-            let (side, lent) = make()?;
+            let (side, lent) = count(create)?;
             state.side = Some(side);
             state.lent = Some(lent);
         }
         let lent = state.lent.as_ref().ok_or(Errno::NOTCONN)?;
         Ok(send(lent.0.as_fd()))
     }
-}
 
-impl<Side> Lending<Side> {
     /// This host's side, once the queue has been lent.
     pub(super) fn take(&self) -> Option<Side> {
         self.take_if(|_| true)
@@ -155,11 +136,12 @@ impl<Side> Default for Lending<Side> {
     }
 }
 
-fn make<Side: HostSide>() -> io::Result<(Side, Lent)> {
+/// Makes a queue, if there are not too many.
+fn count<Side>(create: impl FnOnce() -> io::Result<(Side, OwnedFd)>) -> io::Result<(Side, Lent)> {
     let more = |count| (count < QUEUES_MAX).then_some(count + 1);
     let counted = QUEUES.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
     counted.map_err(|_| Errno::NOBUFS)?;
-    let made = Side::create().inspect_err(|_| {
+    let made = create().inspect_err(|_| {
         QUEUES.fetch_sub(1, Ordering::Relaxed);
     });
     made.map(|(side, descriptor)| (side, Lent(descriptor)))

@@ -16,6 +16,7 @@ use dccp::unstable::io::local;
 use dccp::{BindError, DccpAddr, Encapsulation, Listener, OpenError, Options, unstable};
 use dccprun_message::option as opt;
 use dccprun_message::{Answer, MPS_UNCONNECTED, Op, Request, SocketKey, address, read_address};
+use dccprun_queue::{inward, outward};
 use std::io::Write as _;
 use std::net::UdpSocket;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -371,8 +372,8 @@ impl Host {
         let queues = self.queues(request.key)?;
         let send = |descriptor: BorrowedFd<'_>| connection::reply_with(channel, descriptor);
         let lent = match request.op {
-            Op::SendQueue => queues.outward.lend(send),
-            _ => queues.inward.lend(send),
+            Op::SendQueue => queues.outward.lend(outward::Consumer::create, send),
+            _ => queues.inward.lend(inward::Producer::create, send),
         };
         lent.map_err(|e| errors::of_io(&e))
     }
