@@ -67,6 +67,8 @@ pub use send::is_out_of_memory;
 pub use socket::{
     TcpState, end_reports, recv_drops, recv_stamped, report_drops, stamp_arrivals, tcp_state,
 };
+#[cfg(target_os = "linux")]
+pub use sys::schedule::work_in_batches;
 pub use transport::{
     BufferSizes, Datagrams, Encapsulation, LocalDrop, LocalDropReason, Options, Received, Sent,
     Source, Transport, UnknownEncapsulation,

@@ -5,5 +5,6 @@ pub(crate) mod error_queue;
 pub(crate) mod fork;
 pub(crate) mod limits;
 pub(crate) mod mmsg;
+pub(crate) mod schedule;
 pub(crate) mod seqpacket;
 pub(crate) mod sockopt;

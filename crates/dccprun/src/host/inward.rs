@@ -5,7 +5,7 @@ use super::link::{Link, Received};
 use super::queue::Queues;
 use crate::unix::wait_for_hangup;
 use core::time::Duration;
-use dccp::unstable::io::Packets;
+use dccp::unstable::io::{Packets, work_in_batches};
 use dccprun_message::BELL_LEN;
 use dccprun_queue::inward::Producer;
 use rustix::net::SendFlags;
@@ -25,6 +25,8 @@ pub(super) struct Inward<'a> {
 impl Inward<'_> {
     /// Carries datagrams until the connection has ended. Returns the error number of the end.
     pub(super) fn carry(&self) -> i32 {
+        // The engine has then ended its turn, with all datagrams that have arrived.
+        work_in_batches();
         let mut received = Received::new();
         let mut queue = None;
         // After `shutdown(SHUT_RD)` the kernel's DCCP discards data.

@@ -6,7 +6,7 @@
 use super::link::Link;
 use super::queue::Queues;
 use crate::unix::{DATAGRAM_MAX, wait_for_message};
-use dccp::unstable::io::Packets;
+use dccp::unstable::io::{Packets, work_in_batches};
 use dccprun_message::BELL_LEN;
 use dccprun_queue::DATAGRAMS_MAX;
 use dccprun_queue::outward::{Broken, Consumer, LEN_MAX};
@@ -44,6 +44,8 @@ struct Batch {
 impl Outward<'_> {
     /// Carries datagrams until the program sends no more, or the connection has ended.
     pub(super) fn carry(&self) -> End {
+        // A datagram that interrupts the program delays those that follow, and each then costs a wake of its own.
+        work_in_batches();
         let mut packets = Packets::new(DATAGRAM_MAX);
         let mut queue = None;
         let end = loop {
