@@ -18,7 +18,7 @@ pub fn work_in_batches() {
 mod tests {
     use super::*;
 
-    /// The policy is the 39th number behind the name (proc_pid_stat(5)).
+    /// The policy is the 39th number behind the name (`proc_pid_stat(5)`).
     fn policy() -> i32 {
         let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
         let (_, numbers) = stat.rsplit_once(") ").unwrap();
