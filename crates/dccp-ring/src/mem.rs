@@ -230,12 +230,15 @@ pub(crate) mod shared {
             unsafe { slice::from_raw_parts(self.start.as_ptr(), self.words) }
         }
 
-        /// The first half of a word, as a futex needs it; `None`: there is no such word. Use the word by this function only.
-        pub fn half_word(&self, at: usize) -> Option<&AtomicU32> {
-            let word = self.words().get(at)?;
+        /// The first half of a word, as a futex needs it. Use the word by this function only.
+        ///
+        /// # Panics
+        /// When there is no such word.
+        pub fn half_word(&self, at: usize) -> &AtomicU32 {
+            let word = &self.words()[at];
             // SAFETY: the word is 8 bytes of the mapping, aligned to 8, and lives as long as `self`. Any bits are a valid
             // u32, and atomics allow concurrent changes.
-            Some(unsafe { AtomicU32::from_ptr(word.as_ptr().cast()) })
+            unsafe { AtomicU32::from_ptr(word.as_ptr().cast()) }
         }
 
         /// Whether the file's first word is zero, which means that its creator has dropped it.

@@ -16,13 +16,13 @@
 //! A producer without room waits on a futex. Consumers wake it once half of the queue is free.
 
 use crate::memory::{
-    BELLS, ENTRIES, ENTRY_BYTES, FULL, HEAD, OPEN, READING, SWITCHED, TAIL, WAITERS, WANTED, WORDS,
-    Words, entries_of, entry, positions, words,
+    BELLS, ENTRIES, ENTRY_BYTES, HEAD, Memory, OPEN, READING, SWITCHED, TAIL, WAITERS, WANTED,
+    entries_of, positions,
 };
 use core::iter::zip;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use core::sync::atomic::{AtomicU64, Ordering, fence};
 use core::time::Duration;
-use dccp_ring::shared::{Mapping, read_words, write_words};
+use dccp_ring::shared::{read_words, write_words};
 use rustix::thread::futex;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -39,7 +39,7 @@ const BELLS_MAX: u64 = 16;
 /// The side that fills the queue. Datagrams stay in it when this side is dropped.
 #[derive(Debug)]
 pub struct Producer {
-    mapping: Mapping,
+    memory: Memory,
     /// The position of the next datagram.
     tail: u64,
 }
@@ -47,7 +47,7 @@ pub struct Producer {
 /// A side that empties the queue.
 #[derive(Debug)]
 pub struct Consumer {
-    mapping: Mapping,
+    memory: Memory,
 }
 
 /// Whether a datagram stays in the queue.
@@ -65,28 +65,28 @@ impl Producer {
     /// # Errors
     /// When the system has no memory or descriptor.
     pub fn create() -> io::Result<(Self, OwnedFd)> {
-        let (mut mapping, descriptor) = Mapping::create(WORDS)?;
-        mapping.keep_contents();
-        if let Some(words) = words(&mapping) {
-            words[OPEN].store(1, Ordering::Relaxed);
-        }
-        Ok((Self { mapping, tail: 0 }, descriptor))
+        let (mut memory, descriptor) = Memory::create()?;
+        memory.keep_contents();
+        Ok((Self { memory, tail: 0 }, descriptor))
     }
 
     /// Copies a datagram into the queue. Returns `false` if there is no room. One of more than [`LEN_MAX`] bytes is lost.
     /// Consumers see it after [`publish`](Self::publish).
     pub fn push(&mut self, datagram: &[u8]) -> bool {
-        let Some(words) = words(&self.mapping).filter(|_| datagram.len() <= LEN_MAX) else {
+        if datagram.len() > LEN_MAX {
             return true;
-        };
+        }
         let need = entries_of(datagram.len());
-        if !has_room(words, self.tail, need) {
+        if !self.has_room(need) {
             return false;
         }
         let len = datagram.len() as u64;
-        entry(words, self.tail).len.store(len, Ordering::Relaxed);
+        self.memory
+            .entry(self.tail)
+            .len
+            .store(len, Ordering::Relaxed);
         for (position, part) in zip(positions(self.tail, need), datagram.chunks(ENTRY_BYTES)) {
-            write_words(entry(words, position).data, part);
+            write_words(self.memory.entry(position).data, part);
         }
         self.tail = self.tail.wrapping_add(need);
         true
@@ -95,12 +95,9 @@ impl Producer {
     /// Shows the datagrams to consumers. Returns whether to send a bell, which is counted already.
     #[must_use]
     pub fn publish(&self) -> bool {
-        let Some(words) = words(&self.mapping) else {
-            return false;
-        };
-        words[TAIL].store(self.tail, Ordering::Release);
+        self.memory.word(TAIL).store(self.tail, Ordering::Release);
         fence(Ordering::SeqCst);
-        let bells = &words[BELLS];
+        let bells = self.memory.word(BELLS);
         bells.load(Ordering::Relaxed) == 0 && {
             bells.fetch_add(1, Ordering::Relaxed);
             true
@@ -109,24 +106,22 @@ impl Producer {
 
     /// Whether the program has the queue and will use it.
     pub fn is_wanted(&self) -> bool {
-        words(&self.mapping).is_some_and(|words| words[WANTED].load(Ordering::Acquire) != 0)
+        self.memory.word(WANTED).load(Ordering::Acquire) != 0
     }
 
     /// Waits for room for a datagram of `len` bytes, at most for `patience`. Publish first.
     pub fn wait_for_room(&self, len: usize, patience: Duration) {
-        let (Some(words), Some(full)) = (words(&self.mapping), full(&self.mapping)) else {
-            return;
-        };
+        let full = self.memory.full();
         full.store(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        if has_room(words, self.tail, entries_of(len)) {
+        if self.has_room(entries_of(len)) {
             full.store(0, Ordering::Relaxed);
             return;
         }
         let patience = futex::Timespec::try_from(patience).ok();
         // The caller looks again, whatever the reason.
         let _ = futex::wait(full, futex::Flags::empty(), 1, patience.as_ref());
-        if !has_room(words, self.tail, entries_of(len)) {
+        if !self.has_room(entries_of(len)) {
             // A program that changes the word itself gets no busy loop.
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -134,22 +129,18 @@ impl Producer {
 
     /// Whether the program wants more datagrams.
     pub fn is_open(&self) -> bool {
-        words(&self.mapping).is_some_and(|words| words[OPEN].load(Ordering::Relaxed) != 0)
+        self.memory.word(OPEN).load(Ordering::Relaxed) != 0
     }
-}
 
-/// Whether `need` entries from a position on are free.
-fn has_room(words: &Words, first: u64, need: u64) -> bool {
-    positions(first, need).all(|position| {
-        let is_new = position < ENTRIES;
-        let freed = position.wrapping_sub(ENTRIES).wrapping_add(1);
-        is_new || entry(words, position).sequence.load(Ordering::Acquire) == freed
-    })
-}
-
-/// The word on which the producer waits.
-fn full(mapping: &Mapping) -> Option<&AtomicU32> {
-    mapping.half_word(FULL)
+    /// Whether the next `need` entries are free.
+    fn has_room(&self, need: u64) -> bool {
+        positions(self.tail, need).all(|position| {
+            let is_new = position < ENTRIES;
+            let freed = position.wrapping_sub(ENTRIES).wrapping_add(1);
+            let sequence = self.memory.entry(position).sequence;
+            is_new || sequence.load(Ordering::Acquire) == freed
+        })
+    }
 }
 
 impl Consumer {
@@ -158,11 +149,8 @@ impl Consumer {
     /// # Errors
     /// When the descriptor is no queue, or there is no memory to map it.
     pub fn attach(descriptor: impl AsFd) -> io::Result<Self> {
-        let mapping = Mapping::attach(descriptor.as_fd())?;
-        if words(&mapping).is_none() {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
-        Ok(Self { mapping })
+        let memory = Memory::attach(descriptor)?;
+        Ok(Self { memory })
     }
 
     /// Copies the next datagram into `room`, and cuts what does not fit. Returns its whole length; `None`: none waits.
@@ -186,16 +174,15 @@ impl Consumer {
     }
 
     fn read(&self, mode: Mode, mut copy: impl FnMut(usize, &[AtomicU64], usize)) -> Option<usize> {
-        let words = words(&self.mapping)?;
+        let head = self.memory.word(HEAD);
         loop {
-            let first = words[HEAD].load(Ordering::Acquire);
-            if first == words[TAIL].load(Ordering::Acquire) {
+            let first = head.load(Ordering::Acquire);
+            if first == self.memory.word(TAIL).load(Ordering::Acquire) {
                 return None;
             }
-            let len = entry(words, first).len.load(Ordering::Relaxed);
+            let len = self.memory.entry(first).len.load(Ordering::Relaxed);
             let len = usize::try_from(len).map_or(LEN_MAX, |len| len.min(LEN_MAX));
             let need = entries_of(len);
-            let head = &words[HEAD];
             // While the head stays, the producer changes none of these entries.
             if mode == Mode::Take {
                 let next = first.wrapping_add(need);
@@ -207,10 +194,10 @@ impl Consumer {
             }
             for (offset, position) in (0..).step_by(ENTRY_BYTES).zip(positions(first, need)) {
                 let part = len.saturating_sub(offset).min(ENTRY_BYTES);
-                copy(offset, entry(words, position).data, part);
+                copy(offset, self.memory.entry(position).data, part);
             }
             match mode {
-                Mode::Take => self.give_back(words, first, need),
+                Mode::Take => self.give_back(first, need),
                 Mode::Peek => {
                     fence(Ordering::Acquire);
                     if head.load(Ordering::Relaxed) != first {
@@ -223,22 +210,21 @@ impl Consumer {
     }
 
     /// Frees entries, and wakes a producer that waits if half of the queue is free.
-    fn give_back(&self, words: &Words, first: u64, count: u64) {
+    fn give_back(&self, first: u64, count: u64) {
         for position in positions(first, count) {
             let freed = position.wrapping_add(1);
-            entry(words, position)
+            self.memory
+                .entry(position)
                 .sequence
                 .store(freed, Ordering::Release);
         }
         fence(Ordering::SeqCst);
-        let Some(full) = full(&self.mapping) else {
-            return;
-        };
+        let full = self.memory.full();
         if full.load(Ordering::Relaxed) == 0 {
             return;
         }
-        let tail = words[TAIL].load(Ordering::Relaxed);
-        let used = tail.wrapping_sub(words[HEAD].load(Ordering::Relaxed));
+        let tail = self.memory.word(TAIL).load(Ordering::Relaxed);
+        let used = tail.wrapping_sub(self.memory.word(HEAD).load(Ordering::Relaxed));
         if used <= ENTRIES / 2 && full.swap(0, Ordering::Relaxed) != 0 {
             // It fails for addresses that are no memory only.
             let _ = futex::wake(full, futex::Flags::empty(), 1);
@@ -247,18 +233,13 @@ impl Consumer {
 
     /// Whether no datagram waits.
     pub fn is_empty(&self) -> bool {
-        words(&self.mapping).is_none_or(|words| {
-            let head = words[HEAD].load(Ordering::Acquire);
-            head == words[TAIL].load(Ordering::Acquire)
-        })
+        let head = self.memory.word(HEAD).load(Ordering::Acquire);
+        head == self.memory.word(TAIL).load(Ordering::Acquire)
     }
 
     /// Reads bells that an empty queue needs no more: `read_bell` reads one from the socket.
     pub fn settle(&self, read_bell: impl Fn()) {
-        let Some(words) = words(&self.mapping) else {
-            return;
-        };
-        let bells = &words[BELLS];
+        let bells = self.memory.word(BELLS);
         let less = |count: u64| count.checked_sub(1);
         while self.is_empty() {
             let claimed = bells.fetch_update(Ordering::Acquire, Ordering::Relaxed, less);
@@ -277,39 +258,31 @@ impl Consumer {
 
     /// The program will use the queue: the producer may put datagrams there.
     pub fn want(&self) {
-        if let Some(words) = words(&self.mapping) {
-            words[WANTED].store(1, Ordering::Release);
-        }
+        self.memory.word(WANTED).store(1, Ordering::Release);
     }
 
     /// Counts a thread that is about to wait for a message at the socket. Returns `false` if a datagram waits.
     pub fn begin_waiting(&self) -> bool {
-        if let Some(words) = words(&self.mapping) {
-            words[WAITERS].fetch_add(1, Ordering::Relaxed);
-        }
+        self.memory.word(WAITERS).fetch_add(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         self.is_empty()
     }
 
     /// That thread waits no more.
     pub fn end_waiting(&self) {
-        if let Some(words) = words(&self.mapping) {
-            words[WAITERS].fetch_sub(1, Ordering::Relaxed);
-        }
+        self.memory.word(WAITERS).fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Whether there are datagrams, and threads that wait. Before another bell is asked for, this keeps the bells below a bound:
     /// `read_bell` reads one.
     pub fn leaves_waiters(&self, read_bell: impl Fn()) -> bool {
         fence(Ordering::SeqCst);
-        let Some(words) = words(&self.mapping) else {
-            return false;
-        };
-        if words[WAITERS].load(Ordering::Relaxed) == 0 || self.is_empty() {
+        if self.memory.word(WAITERS).load(Ordering::Relaxed) == 0 || self.is_empty() {
             return false;
         }
         let less = |count: u64| (count > BELLS_MAX).then(|| count - 1);
-        let claimed = words[BELLS].fetch_update(Ordering::Acquire, Ordering::Relaxed, less);
+        let bells = self.memory.word(BELLS);
+        let claimed = bells.fetch_update(Ordering::Acquire, Ordering::Relaxed, less);
         if claimed.is_ok() {
             read_bell();
         }
@@ -318,48 +291,39 @@ impl Consumer {
 
     /// Counts a bell that will be sent because this side asked.
     pub fn count_bell(&self) {
-        if let Some(words) = words(&self.mapping) {
-            words[BELLS].fetch_add(1, Ordering::Release);
-        }
+        self.memory.word(BELLS).fetch_add(1, Ordering::Release);
     }
 
     /// Takes a bell back that was counted and could not be sent.
     pub fn uncount_bell(&self) {
-        if let Some(words) = words(&self.mapping) {
-            let less = |count: u64| count.checked_sub(1);
-            // Another thread that has claimed it waits in vain: a second at most.
-            let _ = words[BELLS].fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-        }
+        let less = |count: u64| count.checked_sub(1);
+        // Another thread that has claimed it waits in vain: a second at most.
+        let bells = self.memory.word(BELLS);
+        let _ = bells.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 
     /// Whether the program has found the first bell, behind the last datagram that the socket has carried.
     pub fn is_switched(&self) -> bool {
-        words(&self.mapping).is_some_and(|words| words[SWITCHED].load(Ordering::Acquire) != 0)
+        self.memory.word(SWITCHED).load(Ordering::Acquire) != 0
     }
 
     /// The program has found the first bell.
     pub fn switch(&self) {
-        if let Some(words) = words(&self.mapping) {
-            words[SWITCHED].store(1, Ordering::Release);
-        }
+        self.memory.word(SWITCHED).store(1, Ordering::Release);
     }
 
     /// Lets this thread alone read the socket, whose next message may be the first bell. Returns `false` if another one does.
     pub fn begin_reading(&self) -> bool {
-        words(&self.mapping).is_some_and(|words| words[READING].swap(1, Ordering::Acquire) == 0)
+        self.memory.word(READING).swap(1, Ordering::Acquire) == 0
     }
 
     /// Lets other threads read the socket.
     pub fn end_reading(&self) {
-        if let Some(words) = words(&self.mapping) {
-            words[READING].store(0, Ordering::Release);
-        }
+        self.memory.word(READING).store(0, Ordering::Release);
     }
 
     /// The program wants no more datagrams.
     pub fn close(&self) {
-        if let Some(words) = words(&self.mapping) {
-            words[OPEN].store(0, Ordering::Relaxed);
-        }
+        self.memory.word(OPEN).store(0, Ordering::Relaxed);
     }
 }

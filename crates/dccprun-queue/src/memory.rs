@@ -1,7 +1,9 @@
 //! The layout that both kinds of queue have, in words of 8 bytes and native byte order.
 
-use core::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use dccp_ring::shared::Mapping;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 
 /// Datagrams that wait at most.
 pub const DATAGRAMS_MAX: usize = 128;
@@ -37,14 +39,11 @@ pub(crate) const WAITERS: usize = 8 * PAIR;
 /// The program has the inward queue and will use it.
 pub(crate) const WANTED: usize = 9 * PAIR;
 const FIRST_ENTRY: usize = 10 * PAIR;
-pub(crate) const WORDS: usize = FIRST_ENTRY + DATAGRAMS_MAX * ENTRY_WORDS;
+const WORDS: usize = FIRST_ENTRY + DATAGRAMS_MAX * ENTRY_WORDS;
 
-/// The words of a whole queue.
-pub(crate) type Words = [AtomicU64; WORDS];
-
-pub(crate) fn words(mapping: &Mapping) -> Option<&Words> {
-    mapping.words().first_chunk()
-}
+/// The memory of a queue, which has all its words.
+#[derive(Debug)]
+pub(crate) struct Memory(Mapping);
 
 /// An entry: its sequence, the length of the datagram that begins there, and data.
 pub(crate) struct Entry<'a> {
@@ -53,14 +52,49 @@ pub(crate) struct Entry<'a> {
     pub(crate) data: &'a [AtomicU64],
 }
 
-/// The entry at a position.
-pub(crate) fn entry(words: &Words, position: u64) -> Entry<'_> {
-    let index = (position % ENTRIES) as usize;
-    let start = FIRST_ENTRY + index * ENTRY_WORDS;
-    Entry {
-        sequence: &words[start],
-        len: &words[start + 1],
-        data: &words[start + HEADER_WORDS..start + ENTRY_WORDS],
+impl Memory {
+    /// A new queue, which is open, and its descriptor.
+    pub(crate) fn create() -> io::Result<(Self, OwnedFd)> {
+        let (mapping, descriptor) = Mapping::create(WORDS)?;
+        let memory = Self(mapping);
+        memory.word(OPEN).store(1, Ordering::Relaxed);
+        Ok((memory, descriptor))
+    }
+
+    /// A queue that another process has created.
+    pub(crate) fn attach(descriptor: impl AsFd) -> io::Result<Self> {
+        let mapping = Mapping::attach(descriptor.as_fd())?;
+        if mapping.words().len() < WORDS {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        Ok(Self(mapping))
+    }
+
+    /// Keeps datagrams for as long as another process maps the queue.
+    pub(crate) fn keep_contents(&mut self) {
+        self.0.keep_contents();
+    }
+
+    /// One of the words for control.
+    pub(crate) fn word(&self, at: usize) -> &AtomicU64 {
+        &self.0.words()[at]
+    }
+
+    /// The word on which the producer of an inward queue waits.
+    pub(crate) fn full(&self) -> &AtomicU32 {
+        self.0.half_word(FULL)
+    }
+
+    /// The entry at a position.
+    pub(crate) fn entry(&self, position: u64) -> Entry<'_> {
+        let index = (position % ENTRIES) as usize;
+        let start = FIRST_ENTRY + index * ENTRY_WORDS;
+        let words = &self.0.words()[start..start + ENTRY_WORDS];
+        Entry {
+            sequence: &words[0],
+            len: &words[1],
+            data: &words[HEADER_WORDS..],
+        }
     }
 }
 
@@ -72,4 +106,16 @@ pub(crate) fn entries_of(len: usize) -> u64 {
 /// The positions of a datagram.
 pub(crate) fn positions(first: u64, count: u64) -> impl DoubleEndedIterator<Item = u64> {
     (0..count).map(move |offset| first.wrapping_add(offset))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_of_another_kind_is_no_queue() {
+        let (_ring, descriptor) = Mapping::create(WORDS - 1).unwrap();
+        let attached = Memory::attach(descriptor);
+        assert_eq!(attached.unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
 }

@@ -11,12 +11,11 @@
 //! The consumer trusts nothing that it reads: a program can lose and damage its own datagrams only.
 
 use crate::memory::{
-    ASLEEP, ENTRIES, ENTRY_BYTES, FULL, HEAD, OPEN, TAIL, WORDS, Words, entries_of, entry,
-    positions, words,
+    ASLEEP, ENTRIES, ENTRY_BYTES, FULL, HEAD, Memory, OPEN, TAIL, entries_of, positions,
 };
 use core::iter::zip;
 use core::sync::atomic::{AtomicU64, Ordering, fence};
-use dccp_ring::shared::{Mapping, read_words, write_words};
+use dccp_ring::shared::{read_words, write_words};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -49,22 +48,22 @@ pub struct Broken;
 /// A side that fills the queue.
 #[derive(Debug)]
 pub struct Producer {
-    mapping: Mapping,
+    memory: Memory,
 }
 
 /// The side that empties the queue. Dropping it ends the queue, and releases its memory.
 #[derive(Debug)]
 pub struct Consumer {
-    mapping: Mapping,
+    memory: Memory,
     /// The next position.
     head: u64,
 }
 
 /// The tail, if `need` entries behind it are free.
-fn tail_before_room(words: &Words, need: u64) -> Option<u64> {
+fn tail_before_room(memory: &Memory, need: u64) -> Option<u64> {
     // In this order, so that no head is beyond the tail.
-    let head = words[HEAD].load(Ordering::Acquire);
-    let tail = words[TAIL].load(Ordering::Relaxed);
+    let head = memory.word(HEAD).load(Ordering::Acquire);
+    let tail = memory.word(TAIL).load(Ordering::Relaxed);
     (tail.wrapping_sub(head).saturating_add(need) <= ENTRIES).then_some(tail)
 }
 
@@ -74,11 +73,8 @@ impl Producer {
     /// # Errors
     /// When the descriptor is no queue, or there is no memory to map it.
     pub fn attach(descriptor: impl AsFd) -> io::Result<Self> {
-        let mapping = Mapping::attach(descriptor.as_fd())?;
-        if words(&mapping).is_none() {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
-        Ok(Self { mapping })
+        let memory = Memory::attach(descriptor)?;
+        Ok(Self { memory })
     }
 
     /// Copies a datagram into the queue.
@@ -125,56 +121,50 @@ impl Producer {
         len: usize,
         write: impl FnOnce(&mut dyn Iterator<Item = &'a [AtomicU64]>),
     ) -> Pushed {
-        let Some(words) = words(&self.mapping).filter(|_| len <= LEN_MAX) else {
-            return Pushed::Refused;
-        };
-        if words[OPEN].load(Ordering::Relaxed) == 0 {
+        let memory = &self.memory;
+        if len > LEN_MAX || memory.word(OPEN).load(Ordering::Relaxed) == 0 {
             return Pushed::Refused;
         }
         let need = entries_of(len);
-        let Some(first) = claim(words, need) else {
+        let Some(first) = claim(memory, need) else {
             return Pushed::Full;
         };
-        entry(words, first).len.store(len as u64, Ordering::Relaxed);
-        write(&mut positions(first, need).map(|position| entry(words, position).data));
+        memory.entry(first).len.store(len as u64, Ordering::Relaxed);
+        write(&mut positions(first, need).map(|position| memory.entry(position).data));
         for position in positions(first, need).rev() {
-            entry(words, position)
+            memory
+                .entry(position)
                 .sequence
                 .store(position.wrapping_add(1), Ordering::Release);
         }
         fence(Ordering::SeqCst);
-        let asleep = &words[ASLEEP];
+        let asleep = memory.word(ASLEEP);
         Pushed::Done {
             sleeps: asleep.load(Ordering::Relaxed) != 0 && asleep.swap(0, Ordering::Relaxed) != 0,
-            is_full: tail_before_room(words, need).is_none(),
+            is_full: tail_before_room(memory, need).is_none(),
         }
     }
 
     /// Announces that a producer waits for room for a datagram of `len` bytes. Returns `false` if there is room.
     pub fn ask_for_room(&self, len: usize) -> bool {
-        let Some(words) = words(&self.mapping) else {
-            return false;
-        };
-        words[FULL].store(1, Ordering::Relaxed);
+        self.memory.word(FULL).store(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        tail_before_room(words, entries_of(len)).is_none()
+        tail_before_room(&self.memory, entries_of(len)).is_none()
     }
 
     /// Refuses datagrams from now on, of all producers.
     pub fn close(&self) {
-        if let Some(words) = words(&self.mapping) {
-            words[OPEN].store(0, Ordering::Relaxed);
-        }
+        self.memory.word(OPEN).store(0, Ordering::Relaxed);
     }
 }
 
 /// Claims entries, and returns the position of the first.
-fn claim(words: &Words, need: u64) -> Option<u64> {
+fn claim(memory: &Memory, need: u64) -> Option<u64> {
+    let word = memory.word(TAIL);
     loop {
-        let tail = tail_before_room(words, need)?;
+        let tail = tail_before_room(memory, need)?;
         let next = tail.wrapping_add(need);
-        let claimed =
-            words[TAIL].compare_exchange_weak(tail, next, Ordering::Relaxed, Ordering::Relaxed);
+        let claimed = word.compare_exchange_weak(tail, next, Ordering::Relaxed, Ordering::Relaxed);
         if claimed.is_ok() {
             return Some(tail);
         }
@@ -187,11 +177,8 @@ impl Consumer {
     /// # Errors
     /// When the system has no memory or descriptor.
     pub fn create() -> io::Result<(Self, OwnedFd)> {
-        let (mapping, descriptor) = Mapping::create(WORDS)?;
-        if let Some(words) = words(&mapping) {
-            words[OPEN].store(1, Ordering::Relaxed);
-        }
-        Ok((Self { mapping, head: 0 }, descriptor))
+        let (memory, descriptor) = Memory::create()?;
+        Ok((Self { memory, head: 0 }, descriptor))
     }
 
     /// Copies the next datagram into `room`, which has [`LEN_MAX`] bytes, and returns its length; `None`: none waits.
@@ -199,20 +186,19 @@ impl Consumer {
     /// # Errors
     /// When the program has broken the rules.
     pub fn take(&mut self, room: &mut [u8]) -> Result<Option<usize>, Broken> {
-        let words = words(&self.mapping).ok_or(Broken)?;
-        if !is_filled(words, self.head) {
+        if !self.is_filled(self.head) {
             return Ok(None);
         }
-        let len = entry(words, self.head).len.load(Ordering::Relaxed);
+        let len = self.memory.entry(self.head).len.load(Ordering::Relaxed);
         let len = usize::try_from(len).map_err(|_| Broken)?;
         let room = room.get_mut(..len.min(LEN_MAX)).ok_or(Broken)?;
         let count = entries_of(room.len());
         // The first entry is filled last.
-        if len > LEN_MAX || !positions(self.head, count).all(|p| is_filled(words, p)) {
+        if len > LEN_MAX || !positions(self.head, count).all(|p| self.is_filled(p)) {
             return Err(Broken);
         }
         for (position, part) in zip(positions(self.head, count), room.chunks_mut(ENTRY_BYTES)) {
-            read_words(entry(words, position).data, part);
+            read_words(self.memory.entry(position).data, part);
         }
         self.head = self.head.wrapping_add(count);
         Ok(Some(len))
@@ -221,35 +207,34 @@ impl Consumer {
     /// Frees the entries of the datagrams that were taken. Returns whether to wake a producer that waits for room: it does,
     /// and most of the queue is free.
     pub fn free(&self) -> bool {
-        let Some(words) = words(&self.mapping) else {
-            return false;
-        };
-        words[HEAD].store(self.head, Ordering::Release);
+        self.memory.word(HEAD).store(self.head, Ordering::Release);
         fence(Ordering::SeqCst);
-        let full = &words[FULL];
+        let full = self.memory.word(FULL);
         if full.load(Ordering::Relaxed) == 0 {
             return false;
         }
-        let used = words[TAIL].load(Ordering::Relaxed).wrapping_sub(self.head);
+        let used = self
+            .memory
+            .word(TAIL)
+            .load(Ordering::Relaxed)
+            .wrapping_sub(self.head);
         used <= ENTRIES / 4 && full.swap(0, Ordering::Relaxed) != 0
     }
 
     /// Announces that this side sleeps until a producer wakes it. Returns `false` if a datagram waits.
     pub fn announce_sleep(&self) -> bool {
-        let Some(words) = words(&self.mapping) else {
-            return true;
-        };
-        words[ASLEEP].store(1, Ordering::Relaxed);
+        self.memory.word(ASLEEP).store(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        let is_empty = !is_filled(words, self.head);
+        let is_empty = !self.is_filled(self.head);
         if !is_empty {
-            words[ASLEEP].store(0, Ordering::Relaxed);
+            self.memory.word(ASLEEP).store(0, Ordering::Relaxed);
         }
         is_empty
     }
-}
 
-/// Whether the producer has filled the entry at a position.
-fn is_filled(words: &Words, position: u64) -> bool {
-    entry(words, position).sequence.load(Ordering::Acquire) == position.wrapping_add(1)
+    /// Whether the producer has filled the entry at a position.
+    fn is_filled(&self, position: u64) -> bool {
+        let sequence = self.memory.entry(position).sequence;
+        sequence.load(Ordering::Acquire) == position.wrapping_add(1)
+    }
 }

@@ -68,7 +68,7 @@ fn full_queue_has_room_again_and_wakes_the_producer_at_half() {
             woken.store(1, Ordering::SeqCst);
         });
         // It waits on the futex now, or soon.
-        while full(&consumer.mapping).unwrap().load(Ordering::SeqCst) == 0 {
+        while consumer.memory.full().load(Ordering::SeqCst) == 0 {
             thread::yield_now();
         }
         for taken in 1..=DATAGRAMS_MAX / 2 {
@@ -190,14 +190,14 @@ fn garbage_of_either_side_stays_within_bounds() {
     let (mut producer, consumer, _) = pair();
     assert!(producer.push(b"x"));
     let _ = producer.publish();
-    let words = words(&consumer.mapping).unwrap();
-    entry(words, 0).len.store(u64::MAX, Ordering::Relaxed);
+    let memory = &consumer.memory;
+    memory.entry(0).len.store(u64::MAX, Ordering::Relaxed);
     assert_eq!(take(&consumer).map(|bytes| bytes.len()), Some(LEN_MAX));
-    words[HEAD].store(u64::MAX, Ordering::Relaxed);
+    memory.word(HEAD).store(u64::MAX, Ordering::Relaxed);
     assert!(take(&consumer).is_some());
     // The entries that were claimed out of order are not free for the producer.
     for position in 0..ENTRIES {
-        entry(words, position).sequence.store(0, Ordering::Relaxed);
+        memory.entry(position).sequence.store(0, Ordering::Relaxed);
     }
     while producer.push(b"x") {}
     assert!(!producer.push(b"x"));

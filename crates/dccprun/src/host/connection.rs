@@ -77,7 +77,7 @@ impl Carried {
         }
         match opened {
             Ok(()) => self.carry(host),
-            Err(_) => self.hang_up(),
+            Err(_) => hang_up(&self.data),
         }
     }
 
@@ -118,7 +118,7 @@ impl Carried {
         };
         if host.spawn("dccprun-in", inward).is_err() {
             host.table().end(self.key, libc::ENOBUFS);
-            self.hang_up();
+            hang_up(&self.data);
             self.link.abort();
             return;
         }
@@ -163,14 +163,11 @@ impl Carried {
             self.link.close();
         }
     }
-
-    /// Ends the program's socket. Datagrams that it has not read stay; those that this host has not read are lost.
-    fn hang_up(&self) {
-        hang_up(&self.data);
-    }
 }
 
-/// Ends a connection between program and host. What is read before the end does not count as an error at the program.
+/// Ends the program's socket. Datagrams that it has not read stay; those that this host has not read are lost.
+///
+/// They are read here, because what stays unread would be an error at the program.
 fn hang_up(data: &OwnedFd) {
     if shutdown(data, Shutdown::Both).is_ok() {
         while matches!(receive(data, &mut [0]), Ok(1..)) {}
