@@ -67,6 +67,16 @@ impl Program {
         }
     }
 
+    /// The crates that its files are built from.
+    const fn crates(self) -> &'static [&'static str] {
+        match self {
+            Self::Dccpmon => &["dccpmon"],
+            Self::DccpBridge => &["dccp-bridge"],
+            Self::Dccpd => &["dccpd"],
+            Self::Dccprun => &["dccprun", "dccp-preload"],
+        }
+    }
+
     /// The main binary below the root of a host.
     fn binary(self) -> String {
         place_of(self.name())

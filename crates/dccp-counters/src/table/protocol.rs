@@ -288,9 +288,8 @@ fn connections() -> Group {
         3, "dccpAttemptFails", "connection_attempts_failed", "Handshakes that failed", mib.attempt_fails;
         4, "dccpEstabResets", "established_resets", "Established connections that were reset", mib.estab_resets;
         5, "dccpAbortOnTimeout", "timeout_aborts", "Connections given up after repeating a packet in vain", mib.abort_on_timeout;
-        6, "dccpOptMandatoryError", "mandatory_errors", "Connections reset because a Mandatory option was not understood", mib.opt_mandatory_error;
-        7, "dccpInvalidOpt", "option_errors", "Connections reset because of an invalid option", mib.invalid_opt;
-        8, "dccpAbortFailed", "abort_failures", "Resets that could not be sent", mib.abort_failed;
+        6, "dccpOptMandatoryError", "mandatory_errors", "Connections that this host reset because it did not understand a Mandatory option", mib.opt_mandatory_error;
+        7, "dccpInvalidOpt", "option_errors", "Connections that this host reset because of an invalid option", mib.invalid_opt;
     );
     rows!(rows, Packets, read:
         9, "dccpRequestsRepeated", "requests_repeated", "Requests sent after the first one of an attempt", counters.requests_repeated;

@@ -137,6 +137,7 @@ impl Connection {
             ..
         } = self.in_flight.oddities();
         let pmtu = self.pmtu.counts();
+        let has_sent = |code| u64::from(self.resets.sent == Some(code));
         let Stats {
             mib,
             counters,
@@ -149,6 +150,8 @@ impl Connection {
                 out_segs: packets_out.total(),
                 out_rsts: packets_out.of(PacketType::Reset),
                 out_datagrams: counters.data_sent,
+                opt_mandatory_error: has_sent(ResetCode::MANDATORY_ERROR),
+                invalid_opt: has_sent(ResetCode::OPTION_ERROR),
                 ..mib
             },
             counters: Counters {
@@ -231,6 +234,19 @@ mod tests {
         assert_eq!(resets.sent.of(ResetCode::PACKET_ERROR), 2);
         assert_eq!(resets.sent.of(ResetCode::ABORTED), 1);
         assert_eq!((resets.sent.total(), resets.received.total()), (3, 0));
+    }
+
+    #[test]
+    fn connection_that_this_end_reset_for_an_option_is_counted_once() {
+        let counts = |code| {
+            let mut conn = open(Config::default());
+            conn.resets.on_sent(code, State::Closed);
+            let mib = conn.stats().mib;
+            [mib.opt_mandatory_error, mib.invalid_opt]
+        };
+        assert_eq!(counts(ResetCode::MANDATORY_ERROR), [1, 0]);
+        assert_eq!(counts(ResetCode::OPTION_ERROR), [0, 1]);
+        assert_eq!(counts(ResetCode::ABORTED), [0, 0]);
     }
 
     #[test]

@@ -31,7 +31,8 @@ macro_rules! counters {
 }
 
 counters! {
-    /// The counters of Linux's DCCP MIB, named as `/proc` would name them.
+    /// The counters of Linux's DCCP MIB, named as `/proc` would name them. `DCCPAbortFailed` is absent: the core does not learn
+    /// whether a Reset has left the host.
     pub struct Mib {
         /// Connections opened actively.
         active_opens = "DCCPActiveOpens",
@@ -47,8 +48,6 @@ counters! {
         abort_on_timeout = "DCCPAbortOnTimeout",
         /// Timeouts of any sort that made a packet be repeated.
         timeouts = "DCCPTimeouts",
-        /// Resets that could not be sent.
-        abort_failed = "DCCPAbortFailed",
         /// Connections accepted.
         passive_opens = "DCCPPassiveOpens",
         /// Handshakes that failed.
@@ -57,9 +56,9 @@ counters! {
         out_datagrams = "DCCPOutDatagrams",
         /// Packets received that were malformed or had a bad checksum.
         in_errs = "DCCPInErrs",
-        /// Connections reset because a Mandatory option was not understood.
+        /// Connections that this end reset because it did not understand a Mandatory option.
         opt_mandatory_error = "DCCPOptMandatoryError",
-        /// Connections reset because of an invalid option.
+        /// Connections that this end reset because of an invalid option.
         invalid_opt = "DCCPInvalidOpt",
     }
 }
