@@ -16,8 +16,8 @@ const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 /// A Debian package: what its control files say.
 pub(super) struct Package<'a> {
     pub(super) name: &'a str,
-    /// The crates that the files are built from.
-    pub(super) built_from: &'a [&'a str],
+    /// The crates that the files are built from, and cargo's target.
+    pub(super) built_from: (&'a [&'a str], &'a str),
     /// Libraries in the files that are no crates.
     pub(super) contains: &'a str,
     pub(super) section: &'a str,
@@ -35,7 +35,7 @@ pub(super) struct Package<'a> {
 pub(super) fn program(program: Program, root: &Path) -> Result<PathBuf> {
     let package = Package {
         name: program.name(),
-        built_from: program.crates(),
+        built_from: (program.crates(), TARGET),
         contains: "the standard library of Rust (MIT or Apache-2.0) and the C\n library musl (MIT)",
         section: "net",
         relations: match program {
@@ -255,10 +255,10 @@ fn indented(text: &str) -> String {
 }
 
 /// Name, version and licence of each crate that is linked into the files, without our own.
-fn crates(names: &[&str]) -> Result<String> {
+fn crates((names, target): (&[&str], &str)) -> Result<String> {
     let mut tree = command_line("cargo tree --locked -e normal,no-proc-macro --prefix none");
     tree.args(names.iter().flat_map(|name| ["-p", name]));
-    tree.args(["--target", TARGET, "--format", "{p}: {l}"]);
+    tree.args(["--target", target, "--format", "{p}: {l}"]);
     let tree = shell::output(&mut tree)?;
     let others = tree.lines().filter(|line| !line.contains(" (/"));
     let mut lines: Vec<_> = others.map(|line| line.trim_end_matches(" (*)")).collect();

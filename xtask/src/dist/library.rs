@@ -199,7 +199,7 @@ fn package(name: &str, relations: &str, root: &Path) -> Result<PathBuf> {
     }
     let package = Package {
         name,
-        built_from: &["dccp-capi"],
+        built_from: (&["dccp-capi"], TARGET),
         contains: "the standard library of Rust (MIT or Apache-2.0)",
         section,
         relations: format!("Multi-Arch: same\n{relations}"),
