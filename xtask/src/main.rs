@@ -40,7 +40,7 @@ enum Command {
     Ci,
     /// The style rules that a program can check
     Tidy(tidy::Args),
-    /// Packages of dccpmon or dccp-bridge with a static binary: .deb and tar.gz
+    /// Packages of a program with a static binary, or of the library for C: .deb and tar.gz
     Dist(dist::Args),
     /// The goals of dccpmon with the tests that show them: docs/dccpmon-goals.md
     Goals(goals::Args),

@@ -44,7 +44,7 @@ fn ask_for_queue(key: SocketKey, op: Op) -> Result<OwnedFd, Absent> {
 }
 
 /// Wakes the host, by a direct system call: other preloaded libraries do not see the bell.
-fn ring(fd: c_int, flags: SendFlags) -> Result<(), Errno> {
+fn send_bell(fd: c_int, flags: SendFlags) -> Result<(), Errno> {
     let host = host().ok_or(Errno::NETDOWN)?;
     message(fd, &host.bell(), flags)
 }

@@ -1,7 +1,7 @@
 //! The administrator's socket: one request in JSON on a line, one answer.
 //!
 //! ```text
-//! {"request":"report"}            {"ok":{"version":"0.1.0",…}}
+//! {"request":"report"}            {"ok":{"programs":[],…}}
 //! {"request":"abort","id":7}      {"error":"there is no connection 7","next":"…"}
 //! {"request":"trace","id":7,…}    {"ok":null}, then the capture file
 //! ```
@@ -50,12 +50,6 @@ pub(crate) enum Answer<T> {
 /// The host at one moment.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Report {
-    /// Version of the daemon.
-    pub(crate) version: String,
-    /// Process of the daemon.
-    pub(crate) pid: u32,
-    /// The policy file.
-    pub(crate) policy: String,
     /// The programs that have the connections.
     pub(crate) programs: Vec<Program>,
     #[serde(flatten)]

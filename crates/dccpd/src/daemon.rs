@@ -68,7 +68,7 @@ impl Daemon {
         )
     }
 
-    /// Everything that `dccpctl` shows.
+    /// The counters, and the program of each connection.
     pub(crate) fn report(&self) -> Report {
         let lent = self.rings.connections();
         let program = |lent: &LentConnection| Program {
@@ -76,15 +76,12 @@ impl Daemon {
             pid: lent.caller.pid,
         };
         Report {
-            version: env!("CARGO_PKG_VERSION").into(),
-            pid: std::process::id(),
-            policy: self.policy.display().to_string(),
             programs: lent.iter().map(program).collect(),
             snapshot: self.snapshot(),
         }
     }
 
-    /// Whether all threads of the daemon work.
+    /// Whether the thread of rings and the engine work.
     pub(crate) fn works(&self) -> bool {
         self.rings.is_running() && self.engine.stats().is_ok()
     }

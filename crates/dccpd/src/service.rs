@@ -102,7 +102,7 @@ pub(crate) fn run(path: &Path) -> Result<u8, Failure> {
     Ok(exit::DONE)
 }
 
-/// Reads signals until one ends the daemon. Tells the watchdog of systemd that all threads work.
+/// Reads signals until one ends the daemon. Tells the watchdog of systemd that the thread of rings and the engine work.
 fn wait(signals: &Receiver<i32>, daemon: &Daemon) {
     let watchdog = sd_notify::watchdog_enabled();
     let pause = watchdog.map_or(Duration::MAX, |time| time / 3);
@@ -204,7 +204,8 @@ fn check_provisioned() -> Result<(), Failure> {
     let checked = Options::new().safe_udp(provisioned).check();
     checked.map_err(|e| {
         let next = "give dccpd CAP_NET_ADMIN, or leave safeudp-profile out of the policy";
-        Failure::run(e.to_string(), next)
+        // No restart helps.
+        Failure::usage(e.to_string(), next)
     })
 }
 

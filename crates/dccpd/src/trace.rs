@@ -182,12 +182,16 @@ impl Trace {
             if let Some(end) = end_of(written) {
                 break end;
             }
-            match self.packets.recv_timeout(CHECK) {
+            let next = self.packets.try_recv();
+            if next.is_err() {
+                writer.flush()?;
+            }
+            match next.or_else(|_| self.packets.recv_timeout(CHECK)) {
                 Ok(captured) => {
                     write(&mut writer, &captured)?;
                     written += 1;
                 }
-                Err(RecvTimeoutError::Timeout) => writer.flush()?,
+                Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break End::Now,
             }
         };

@@ -81,7 +81,7 @@ pub(crate) fn run(plan: &Plan) -> Result<u8, Failure> {
     Ok(code)
 }
 
-/// Raises this process's limit of open files: a connection takes three. The program has begun with the old one.
+/// Raises this process's limit of open files: a connection takes up to eight. The program has begun with the old one.
 fn permit_descriptors() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;

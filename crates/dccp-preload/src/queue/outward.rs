@@ -5,7 +5,7 @@
 
 #![expect(unsafe_code, reason = "functions of the C library")]
 
-use super::{ask_for_queue, find, message, ring};
+use super::{ask_for_queue, find, message, send_bell};
 use crate::mapped::SENDERS;
 use crate::{native, ours};
 use core::ffi::{c_int, c_void};
@@ -48,7 +48,10 @@ fn prepare(fd: c_int) -> bool {
         let _ = set_socket_send_buffer_size(socket, SEND_BUFFER);
     }
     // The host looks for the queue. A full socket has messages, with which it does so too.
-    matches!(ring(fd, SendFlags::DONTWAIT), Ok(()) | Err(Errno::AGAIN))
+    matches!(
+        send_bell(fd, SendFlags::DONTWAIT),
+        Ok(()) | Err(Errno::AGAIN)
+    )
 }
 
 /// Sends a datagram by the queue of a DCCP socket; `None`: the socket is to take it. Errors are in `errno`.
@@ -120,7 +123,7 @@ fn push(
             Pushed::Done { sleeps, is_full } => {
                 if sleeps {
                     // The socket may be full: then the host has messages to read.
-                    let _ = ring(fd, SendFlags::DONTWAIT);
+                    let _ = send_bell(fd, SendFlags::DONTWAIT);
                 }
                 if is_full {
                     // `poll` waits for room. If there is room already, the host finds the plug before it sleeps.
@@ -136,7 +139,7 @@ fn push(
                 plug(fd);
                 // A full socket makes this wait, or fail, as the program has chosen.
                 if queue.ask_for_room(len)
-                    && let Err(error) = ring(fd, dontwait)
+                    && let Err(error) = send_bell(fd, dontwait)
                 {
                     return Some(native::fail(error.raw_os_error()) as ssize_t);
                 }

@@ -16,7 +16,8 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Whether it has an address. The unspecified one stands for all addresses, so only a target without a network has it.
+    /// Whether it has an address. The unspecified one stands for all addresses, so only a target without a network, or with one of all
+    /// addresses, has it.
     pub(crate) fn has(&self, address: &DccpAddr) -> bool {
         let ip = address.ip.to_canonical();
         let has_ip = match self.net {

@@ -124,7 +124,7 @@ struct Cli {
     /// Accepted connections of a listener at a time, which the daemon's policy must allow [default: 16]
     #[arg(long, value_name = "NUMBER", value_parser = connections)]
     connections: Option<u32>,
-    /// The library to load into the program [default: beside dccprun, or in ../lib]
+    /// The library to load into the program [default: beside dccprun, in ../lib, or in ../lib/dccprun]
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
     /// Write the manual page into this folder, and run nothing

@@ -44,7 +44,7 @@ impl Queues {
     ///
     /// # Errors
     /// The program has no such queue, or the system has no memory.
-    pub(super) fn ring(&self, bell: &[u8]) -> io::Result<()> {
+    pub(super) fn send_bell(&self, bell: &[u8]) -> io::Result<()> {
         let data = self.data.get().and_then(Weak::upgrade);
         let data = data.ok_or(Errno::NOTCONN)?;
         let state = self.inward.state();

@@ -39,7 +39,8 @@ impl Host {
         peer.uid == self.key.uid || is_descendant(peer.pid)
     }
 
-    /// Does what a request asks for. Returns the channel with the answer; `None`: a thread answers.
+    /// Does what a request asks for. Returns the channel with the answer; `None`: it is answered, or a thread
+    /// answers.
     pub(super) fn perform(
         self: &Arc<Self>,
         request: &Request<'_>,
@@ -58,7 +59,7 @@ impl Host {
                 Ok(()) => return None,
                 Err(error) => Err(error),
             },
-            Op::Bell => self.ring(key),
+            Op::Bell => self.send_bell(key),
             Op::Connect => match self.begin(request) {
                 Ok(Some(carried)) => return self.start(carried, request, Some(channel)),
                 Ok(None) => Ok(Answer::DONE),
@@ -379,9 +380,9 @@ impl Host {
     }
 
     /// Sends another bell for a connection's received datagrams.
-    fn ring(&self, key: SocketKey) -> Result<Answer, i32> {
+    fn send_bell(&self, key: SocketKey) -> Result<Answer, i32> {
         let queues = self.queues(key)?;
-        let rung = queues.ring(&self.key.bell());
+        let rung = queues.send_bell(&self.key.bell());
         rung.map_err(|e| errors::of_io(&e))?;
         Ok(Answer::DONE)
     }
