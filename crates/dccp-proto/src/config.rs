@@ -82,7 +82,7 @@ pub mod bounds {
     pub const LOSS_INTERVALS: usize = 9;
     /// Peers that a circuit breaker of CCID 248 keeps from new connections.
     pub const HELD_OFF: usize = 1024;
-    /// Service Codes per listening port.
+    /// Service Codes that one call listens for.
     pub const SERVICE_CODES: usize = 32;
     /// The smallest MTU in bytes that a connection works with (4340-14.1-7): that of point-to-point links tuned for short
     /// delays (RFC 1191 §7). Packets of the handshake fit into it.

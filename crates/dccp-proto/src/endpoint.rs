@@ -147,8 +147,8 @@ impl Endpoint {
         self.answers_strangers = answers;
     }
 
-    /// Listens on a DCCP port for some Service Codes. May be called again for the same port with
-    /// other codes; the first call's settings hold for the whole port.
+    /// Listens on a DCCP port for some Service Codes. May be called again for the same port with other codes and other
+    /// settings.
     ///
     /// # Errors
     /// [`ListenError`]; nothing changes then.

@@ -52,7 +52,7 @@ impl fmt::Display for ListenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ServiceCodeInUse => f.write_str("the port has a listener with this service code"),
-            Self::TooManyServiceCodes => f.write_str("too many service codes on one port"),
+            Self::TooManyServiceCodes => f.write_str("too many service codes at once"),
             Self::InvalidServiceCode => f.write_str("4294967295 is not a service code"),
             Self::Open(e) => e.fmt(f),
         }

@@ -27,17 +27,15 @@ impl Endpoint {
         let code = match packet.kind {
             _ if is_resting => ResetCode::NO_CONNECTION,
             Kind::Request { service } => match self.listeners.check(port, service) {
-                Ok(()) if self.is_held_off(now, &flow) => ResetCode::TOO_BUSY,
+                Ok(()) if self.is_held_off(now, &flow, service) => ResetCode::TOO_BUSY,
                 Ok(()) => return self.accept(now, flow, packet, service),
                 Err(code) => code,
             },
-            _ if self.listeners.is_open(port) && !self.is_held_off(now, &flow) => {
-                match self.redeem_cookie(now, &flow, packet) {
-                    Ok(Some(conn)) => return Some(self.welcome(conn)),
-                    Ok(None) => ResetCode::NO_CONNECTION,
-                    Err(code) => code,
-                }
-            }
+            _ if self.listeners.is_open(port) => match self.redeem_cookie(now, &flow, packet) {
+                Ok(Some(conn)) => return Some(self.welcome(conn)),
+                Ok(None) => ResetCode::NO_CONNECTION,
+                Err(code) => code,
+            },
             _ => ResetCode::NO_CONNECTION,
         };
         self.stats.drops.count(match code {
@@ -51,8 +49,8 @@ impl Endpoint {
     }
 
     /// Whether a breaker leaves a listener no CCID for this peer.
-    fn is_held_off(&self, now: Instant, flow: &Flow) -> bool {
-        let config = self.listeners.config(flow.local_port);
+    pub(super) fn is_held_off(&self, now: Instant, flow: &Flow, service: ServiceCode) -> bool {
+        let config = self.listeners.config(flow.local_port, service);
         self.permitted(now, flow, config).is_err()
     }
 
@@ -67,7 +65,7 @@ impl Endpoint {
         if !self.may_respond(now, &flow.path, packet) {
             return None;
         }
-        if self.listeners.is_flooded(flow.local_port) || self.table.is_full() {
+        if self.listeners.is_flooded(flow.local_port, service) || self.table.is_full() {
             self.offer_cookie(now, &flow, packet, service);
             return None;
         }
@@ -85,7 +83,7 @@ impl Endpoint {
         isr: Seq,
         iss: Option<Seq>,
     ) -> Connection {
-        let config = self.listeners.config(flow.local_port);
+        let config = self.listeners.config(flow.local_port, service);
         // The callers have turned away peers that are held off from all CCIDs.
         let config = self.permitted(now, &flow, config.clone()).unwrap_or(config);
         let iss = iss.unwrap_or_else(|| self.initial_seq(now, &flow, &config));

@@ -57,9 +57,10 @@ impl Endpoint {
             return self.stats.drops.count(DropReason::ResponseLimit);
         }
         self.cookie_keys.rotate(now);
+        let config = self.listeners.config(flow.local_port, service);
         let cookie = Cookie {
             issued: now,
-            iss: self.initial_seq(now, flow, &self.listeners.config(flow.local_port)),
+            iss: self.initial_seq(now, flow, &config),
             isr: packet.seq,
             service,
             options: packet.options.0,
@@ -112,8 +113,12 @@ impl Endpoint {
         // 4340-8.1.4-3
         self.cookie_keys.rotate(now);
         let cookie = self.unseal(flow, bytes).ok_or(ResetCode::BAD_INIT_COOKIE)?;
+        let (port, service) = (flow.local_port, cookie.service);
+        if self.listeners.check(port, service).is_err() || self.is_held_off(now, flow, service) {
+            return Err(ResetCode::NO_CONNECTION);
+        }
         // 4340-8.1.3-6: nor does a connection stay in RESPOND longer, which it entered when issued.
-        let give_up = 4 * self.listeners.config(flow.local_port).msl;
+        let give_up = 4 * self.listeners.config(port, service).msl;
         let age = now - cookie.issued;
         let is_fresh = cookie.issued <= now && age <= LIFETIME && age < give_up;
         if !is_fresh || self.table.is_full() {

@@ -12,9 +12,10 @@ pub(super) struct Listeners {
     by_port: BTreeMap<u16, Listener>,
 }
 
+#[derive(Default)]
 struct Listener {
-    services: Vec<ServiceCode>,
-    config: Arc<Config>,
+    /// Each call that listens has settings of its own.
+    services: BTreeMap<ServiceCode, Arc<Config>>,
     /// Connections in RESPOND that no cookie vouched for.
     half_open: BTreeSet<ConnId>,
 }
@@ -26,26 +27,25 @@ impl Listeners {
         services: &[ServiceCode],
         config: Config,
     ) -> Result<(), ListenError> {
-        let known = self.by_port.get(&port).map_or(&[][..], |l| &l.services);
+        let listener = self.by_port.get(&port);
+        let is_known = |service| listener.is_some_and(|l| l.services.contains_key(service));
         for (i, service) in services.iter().enumerate() {
             if *service == ServiceCode::INVALID {
                 // 5595-2.5-1
                 return Err(ListenError::InvalidServiceCode);
             }
-            if known.contains(service) || services[..i].contains(service) {
+            if is_known(service) || services[..i].contains(service) {
                 // 5595-3.3-1
                 return Err(ListenError::ServiceCodeInUse);
             }
         }
-        if known.len() + services.len() > bounds::SERVICE_CODES {
+        if services.len() > bounds::SERVICE_CODES {
             return Err(ListenError::TooManyServiceCodes);
         }
-        let listener = self.by_port.entry(port).or_insert_with(|| Listener {
-            services: Vec::new(),
-            config: Arc::new(config),
-            half_open: BTreeSet::new(),
-        });
-        listener.services.extend_from_slice(services);
+        let config = Arc::new(config);
+        let listener = self.by_port.entry(port).or_default();
+        let added = services.iter().map(|service| (*service, config.clone()));
+        listener.services.extend(added);
         Ok(())
     }
 
@@ -62,24 +62,23 @@ impl Listeners {
     pub(super) fn check(&self, port: u16, service: ServiceCode) -> Result<(), ResetCode> {
         match self.by_port.get(&port) {
             None => Err(ResetCode::CONNECTION_REFUSED),
-            Some(l) if l.services.contains(&service) => Ok(()),
+            Some(l) if l.services.contains_key(&service) => Ok(()),
             Some(_) => Err(ResetCode::BAD_SERVICE_CODE),
         }
     }
 
-    /// Returns the settings of a port; defaults without a listener.
-    pub(super) fn config(&self, port: u16) -> Arc<Config> {
-        self.by_port
-            .get(&port)
-            .map(|l| l.config.clone())
-            .unwrap_or_default()
+    /// Returns the settings for a Service Code of a port; defaults without a listener.
+    pub(super) fn config(&self, port: u16, service: ServiceCode) -> Arc<Config> {
+        let listener = self.by_port.get(&port);
+        let config = listener.and_then(|l| l.services.get(&service));
+        config.cloned().unwrap_or_default()
     }
 
     /// Whether the next Request gets a cookie because too many connections are half-open (4340-8.1.4-4).
-    pub(super) fn is_flooded(&self, port: u16) -> bool {
-        self.by_port.get(&port).is_some_and(|l| {
-            l.half_open.len() >= l.config.cookie_threshold.min(bounds::RESPOND_PER_LISTENER)
-        })
+    pub(super) fn is_flooded(&self, port: u16, service: ServiceCode) -> bool {
+        let threshold = self.config(port, service).cookie_threshold;
+        let half_open = self.by_port.get(&port).map_or(0, |l| l.half_open.len());
+        half_open >= threshold.min(bounds::RESPOND_PER_LISTENER)
     }
 
     /// A Request has made a connection.

@@ -1,12 +1,12 @@
 //! Init Cookies: a listener that keeps no state, and a client that carries it (RFC 4340 §8.1.4).
 
 use crate::bench::pair::{CLIENT, Net, Pair, SERVER};
-use crate::bench::{Bench, NANOSECOND, Pkt, RECEIVED, SERVICE, confirms_for, reset};
+use crate::bench::{Bench, NANOSECOND, OUR_PORT, Pkt, RECEIVED, SERVICE, confirms_for, reset};
 use dccp_proto::conn::State;
 use dccp_proto::conn::stats::DropReason;
 use dccp_proto::path::Flow;
 use dccp_proto::queue::Fate;
-use dccp_proto::wire::{Feature, FeatureOpt, Kind, Opt, PacketType, ResetCode};
+use dccp_proto::wire::{Feature, FeatureOpt, Kind, Opt, PacketType, ResetCode, ServiceCode};
 use dccp_proto::{Config, Event, Seq};
 use std::time::Duration;
 
@@ -175,6 +175,18 @@ fn a_cookie_is_good_on_its_own_flow_only() {
         assert_eq!(bench.count_sent(), 1);
     }
     assert_eq!(bench.dropped(DropReason::BadInitCookie), 2);
+    assert_eq!(bench.endpoint.connections(), 0);
+}
+
+#[test]
+fn a_cookie_opens_nothing_once_its_service_code_has_no_listener() {
+    // 5595-3.3.1-2
+    let (mut bench, _, ack) = offered();
+    bench.endpoint.unlisten(OUR_PORT);
+    let other = [ServiceCode(1)];
+    let listened = bench.endpoint.listen(OUR_PORT, &other, Bench::config());
+    assert_eq!(listened, Ok(()));
+    assert!(bench.answer(&ack).is_reset(ResetCode::NO_CONNECTION));
     assert_eq!(bench.endpoint.connections(), 0);
 }
 

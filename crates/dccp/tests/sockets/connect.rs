@@ -183,6 +183,22 @@ fn several_listeners_share_an_address_and_a_port() {
 }
 
 #[test]
+fn listeners_of_one_port_have_settings_of_their_own() {
+    let with = |code: &[u8; 4], ccids: &[u8]| {
+        let options = Options::new().service_code(*code).recv_timeout(PATIENCE);
+        options.send_ccids(ccids).recv_ccids(ccids)
+    };
+    let (first, address) = listen(&with(b"TWO ", &[2]));
+    let other = with(b"TREE", &[3]);
+    let second = Listener::bind((address, PORT), &other).unwrap();
+    for (code, listener, ccid) in [(b"TWO ", &first, 2), (b"TREE", &second, 3)] {
+        let _client = Socket::connect((address, PORT), &with(code, &[3, 2])).unwrap();
+        let server = listener.accept().unwrap();
+        assert_eq!(server.snapshot().unwrap().tx_ccid, ccid);
+    }
+}
+
+#[test]
 fn udp_port_of_the_system_service_is_refused() {
     // 6773-3.8-1
     let error = Listener::bind(("127.0.0.1:6511", PORT), &options()).unwrap_err();
