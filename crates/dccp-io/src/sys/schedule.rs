@@ -1,17 +1,23 @@
 //! How the system schedules a thread.
 #![expect(
     unsafe_code,
-    reason = "sched_setscheduler, which safe crates call only together with a new nice value"
+    reason = "system calls that safe crates make only together with a new nice value, and the library musl not at all"
 )]
 
 /// Gives this thread the policy `SCHED_BATCH`: when it wakes, it interrupts no other thread, and waits for a free processor
 /// or the end of a turn, a few milliseconds at most. So it finds more work at once. Its nice value stays.
 ///
-/// Without this, the thread works as before: a refusal is no error.
+/// A thread that has another policy than the ordinary one keeps it. A refusal is no error: the thread works as before.
 pub fn work_in_batches() {
-    let param = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the kernel reads `param`, which lives through the call.
-    let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const param) };
+    // SAFETY: the call has no pointer.
+    let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) };
+    if policy == libc::SCHED_OTHER.into() {
+        // The kernel's structure `sched_param`.
+        let priority: libc::c_int = 0;
+        let param = &raw const priority;
+        // SAFETY: the kernel reads `priority`, which lives through the call.
+        unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_BATCH, param) };
+    }
 }
 
 #[cfg(test)]
