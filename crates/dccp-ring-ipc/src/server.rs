@@ -257,10 +257,12 @@ impl Service {
         let mut stock = Stock::new(&mut self.policy, &self.inventory, room);
         let stays = session.turn(&mut stock);
         let new_sessions = stock.new_sessions;
-        if stays {
-            self.put(key, session);
-        } else {
+        if !stays {
+            // Before they close: a trace, for example, may share the connection with its descriptor.
             self.watch.forget(session.sources());
+        }
+        if stays || session.outlasts_its_end(&mut self.policy) {
+            self.put(key, session);
         }
         for session in new_sessions {
             self.add(session);

@@ -211,18 +211,24 @@ impl Session {
         } else {
             self.read_messages(stock) && self.deliver_accepted(stock) && self.send_events()
         };
-        if stays {
-            return true;
+        if !stays {
+            self.report_end(stock.policy);
         }
-        self.report_end(stock.policy);
-        if self.has_unread_ring() {
-            self.resource = Resource::UnreadRing;
-            self.until = None;
-            self.recheck_at = Some(clock::now() + UNREAD);
-            return true;
+        stays
+    }
+
+    /// Takes back the resource of a session that is over, whose descriptors are watched no more. Returns true if the session
+    /// waits until the application has read what it was sent.
+    pub(crate) fn outlasts_its_end(&mut self, policy: &mut Policy) -> bool {
+        if !self.has_unread_ring() {
+            self.release_permit(policy);
+            return false;
         }
-        self.release_permit(stock.policy);
-        false
+        self.resource = Resource::UnreadRing;
+        self.watched = Watched::default();
+        self.until = None;
+        self.recheck_at = Some(clock::now() + UNREAD);
+        true
     }
 
     /// Whether the application keeps the descriptors of a ring in the channel. A closed channel has none.
