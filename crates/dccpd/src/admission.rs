@@ -1,6 +1,7 @@
 //! Decides on the requests of programs, by the policy.
 
 use crate::policy::{Logged, Policy, Rule, StartSettings, Target};
+use core::any::Any;
 use dccp::unstable::{permit_system_port, permit_unused_law};
 use dccp::{DccpAddr, Encapsulation, Engine, LawConfig, Options, RateCap, clock};
 use dccp_cli::law;
@@ -9,8 +10,8 @@ use dccp_counters::{ConnectionCounters, ListenerCounters, Totals};
 use dccp_ring_ipc::{
     LentConnection, LentListener, RingCaller, RingListenRequest, RingPolicy, RingRequest,
 };
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Stands for no cap.
 const NO_CAP: u64 = u64::MAX;
@@ -31,6 +32,8 @@ struct State {
     policy: Policy,
     users: BTreeMap<u32, Account>,
     ended: Totals,
+    /// Connections and listeners in `ended` that the lists of the server may still have, by their number.
+    counted: BTreeMap<u64, Weak<dyn Any + Send + Sync>>,
 }
 
 /// The connections and the cap of one user.
@@ -51,6 +54,7 @@ impl Admission {
                 policy,
                 users: BTreeMap::new(),
                 ended: Totals::default(),
+                counted: BTreeMap::new(),
             })),
             log: Arc::default(),
         }
@@ -77,9 +81,10 @@ impl Admission {
         self.lock().policy.administrators.has(uid, gid)
     }
 
-    /// The counters of connections and listeners that have ended.
-    pub(crate) fn ended(&self) -> Totals {
-        self.lock().ended.clone()
+    /// The counters of connections and listeners that have ended, and the numbers of the last ones.
+    pub(crate) fn ended(&self) -> (Totals, BTreeSet<u64>) {
+        let state = self.lock();
+        (state.ended.clone(), state.counted.keys().copied().collect())
     }
 
     /// Writes a line to the log. Its reader may be slow, so decisions do not wait for it, except those that are logged.
@@ -173,7 +178,17 @@ impl State {
             ));
         }
         account.connections = sum;
-        Ok(options.rate_cap(&account.cap))
+        let per_address = self.policy.max_connections_per_address;
+        Ok(options
+            .connections_per_source(per_address)
+            .rate_cap(&account.cap))
+    }
+
+    /// Notes that `ended` has a connection or listener, until nobody holds it any more.
+    fn note<T: Any + Send + Sync>(&mut self, number: u64, item: &Arc<T>) {
+        self.counted.retain(|_, held| held.strong_count() > 0);
+        let item: Weak<T> = Arc::downgrade(item);
+        self.counted.insert(number, item);
     }
 
     /// Takes back what an ended request counted for.
@@ -283,13 +298,17 @@ impl RingPolicy for Admission {
 
     fn connection_ended(&mut self, connection: &LentConnection) {
         if let Some(last) = counters_of(connection) {
-            self.lock().ended.ended(&last);
+            let mut state = self.lock();
+            state.ended.ended(&last);
+            state.note(connection.id, &connection.socket);
         }
     }
 
     fn listener_ended(&mut self, listener: &LentListener) {
         let last = counters_of_listener(listener);
-        self.lock().ended.listener_ended(&last);
+        let mut state = self.lock();
+        state.ended.listener_ended(&last);
+        state.note(listener.id, &listener.listener);
     }
 
     fn released(&mut self, caller: &RingCaller, connections: u32) {

@@ -6,8 +6,9 @@ use crate::policy::Policy;
 use crate::trace::Traces;
 use dccp::{Engine, Instant, clock};
 use dccp_cli::Failure;
-use dccp_counters::{ConnectionCounters, Snapshot};
+use dccp_counters::Snapshot;
 use dccp_ring_ipc::{LentConnection, RingServer};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -26,9 +27,10 @@ impl Daemon {
     /// restart.
     ///
     /// # Errors
-    /// The file cannot be read, or something in it is wrong.
+    /// The file cannot be read, something in it is wrong, or this process lacks a right that it needs.
     pub(crate) fn reload(&self) -> Result<bool, Failure> {
         let policy = Policy::read(&self.policy);
+        let policy = policy.and_then(|policy| policy.check_rights().map(|()| policy));
         let outcome = policy.map(|policy| self.admission.replace(policy));
         let line = match &outcome {
             Ok(false) => "the policy was read again".to_owned(),
@@ -53,18 +55,26 @@ impl Daemon {
 
     /// The counters of the host now.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        let lent = self.rings.connections();
-        let connections: Vec<ConnectionCounters> = lent.iter().filter_map(counters_of).collect();
+        let connections = self.rings.connections();
+        let connections: Vec<_> = connections
+            .iter()
+            .filter_map(|lent| Some((lent.id, counters_of(lent)?)))
+            .collect();
         let listeners = self.rings.listeners();
-        let listeners = listeners.iter().map(counters_of_listener).collect();
+        let listeners: Vec<_> = listeners
+            .iter()
+            .map(|lent| (lent.id, counters_of_listener(lent)))
+            .collect();
         let engine = self.engine.stats().into_iter().collect::<Vec<_>>();
         let uptime = clock::now() - self.since;
+        // Those that have ended since the lists were made.
+        let (ended, counted) = self.admission.ended();
         Snapshot::new(
             uptime,
-            &self.admission.ended(),
+            &ended,
             &engine,
-            connections,
-            listeners,
+            without(connections, &counted),
+            without(listeners, &counted),
         )
     }
 
@@ -85,4 +95,11 @@ impl Daemon {
     pub(crate) fn works(&self) -> bool {
         self.rings.is_running() && self.engine.stats().is_ok()
     }
+}
+
+/// Those whose number is not in a set.
+fn without<T>(numbered: Vec<(u64, T)>, numbers: &BTreeSet<u64>) -> Vec<T> {
+    let is_other = |(number, _): &(u64, T)| !numbers.contains(number);
+    let others = numbered.into_iter().filter(is_other);
+    others.map(|(_, item)| item).collect()
 }

@@ -6,8 +6,8 @@ mod target;
 use crate::users::UserSet;
 use core::net::SocketAddr;
 use core::time::Duration;
-use dccp::Encapsulation;
-use dccp::safeudp::{self, Profile};
+use dccp::safeudp::{self, Profile, SafeUdpConfig};
+use dccp::{Encapsulation, Options};
 use dccp_cli::Failure;
 use dccp_cli::law::NamedLaw;
 use serde::Deserialize;
@@ -24,6 +24,8 @@ pub(crate) struct Policy {
     /// Bits of data per second that all connections send together; `None`: no cap.
     pub(crate) max_rate: Option<u64>,
     pub(crate) log: Logged,
+    /// Connections to listeners that one address of a peer may have; an IPv6 /64 counts as one.
+    pub(crate) max_connections_per_address: usize,
     /// Users who may use `dccpctl` beside root and the daemon's own user.
     pub(crate) administrators: UserSet,
     pub(crate) rules: Vec<Rule>,
@@ -96,8 +98,28 @@ impl Policy {
         self.rules.iter().find(|rule| rule.users.has(uid, gid))
     }
 
+    /// Checks that this process has the rights that the rules need.
+    ///
+    /// # Errors
+    /// A rule lets CCID 248 assume a provisioned network, and the process may not.
+    pub(crate) fn check_rights(&self) -> Result<(), Failure> {
+        if !self.needs_provisioned() {
+            return Ok(());
+        }
+        let provisioned = SafeUdpConfig {
+            profile: Profile::Provisioned,
+            ..SafeUdpConfig::default()
+        };
+        let checked = Options::new().safe_udp(provisioned).check();
+        checked.map_err(|e| {
+            let next = "give dccpd CAP_NET_ADMIN, or leave safeudp-profile out of the policy";
+            // Not a failure of the run, after which systemd would start the daemon again.
+            Failure::usage(e.to_string(), next)
+        })
+    }
+
     /// Whether a rule lets CCID 248 assume a network whose operator has reserved the rate.
-    pub(crate) fn needs_provisioned(&self) -> bool {
+    fn needs_provisioned(&self) -> bool {
         let is_used = |rule: &Rule| rule.profile() == Profile::Provisioned;
         self.rules.iter().any(is_used)
     }

@@ -8,7 +8,6 @@ use crate::policy::{Policy, StartSettings};
 use crate::trace::Traces;
 use core::num::NonZeroUsize;
 use core::time::Duration;
-use dccp::safeudp::{Profile, SafeUdpConfig};
 use dccp::unstable::io::local::refuse_descriptors;
 use dccp::{DccpAddr, Encapsulation, Engine, EngineOptions, Listener, Options, clock};
 use dccp_cli::log::print;
@@ -43,6 +42,7 @@ const OWN_DESCRIPTORS: usize = 64;
 /// The policy is wrong, or the system lacks something that it needs.
 pub(crate) fn run(path: &Path) -> Result<u8, Failure> {
     let policy = Policy::read(path)?;
+    policy.check_rights()?;
     let settings = policy.start.clone();
     let signals = signals()?;
     let sockets = Sockets::take()?;
@@ -51,9 +51,6 @@ pub(crate) fn run(path: &Path) -> Result<u8, Failure> {
     let owned = own_port(&engine, settings.udp_port)?;
     if settings.over.contains(&Encapsulation::Ip) {
         check_protocol_33(&engine)?;
-    }
-    if policy.needs_provisioned() {
-        check_provisioned()?;
     }
     let admission = Admission::new(policy, engine.clone());
     let daemon = Arc::new(Daemon {
@@ -192,20 +189,6 @@ fn check_protocol_33(engine: &Engine) -> Result<(), Failure> {
             what,
             "give dccpd CAP_NET_RAW, or leave ip out of the key over",
         )
-    })
-}
-
-/// Whether this process may let CCID 248 assume a provisioned network.
-fn check_provisioned() -> Result<(), Failure> {
-    let provisioned = SafeUdpConfig {
-        profile: Profile::Provisioned,
-        ..SafeUdpConfig::default()
-    };
-    let checked = Options::new().safe_udp(provisioned).check();
-    checked.map_err(|e| {
-        let next = "give dccpd CAP_NET_ADMIN, or leave safeudp-profile out of the policy";
-        // No restart helps.
-        Failure::usage(e.to_string(), next)
     })
 }
 

@@ -17,6 +17,8 @@ const QUEUE: usize = 4096;
 pub(crate) const TRACES_MAX: usize = 8;
 /// The interval of checks whether to end the trace.
 const CHECK: Duration = Duration::from_millis(100);
+/// The longest time of a trace after the end of its connection.
+const LAST: Duration = Duration::from_secs(1);
 
 /// Copies the packets of traced connections. Without a trace, a packet costs one read of memory.
 #[derive(Debug, Default)]
@@ -196,9 +198,14 @@ impl Trace {
             }
         };
         if end == End::AfterTheQueue {
-            // The last packets, with the Reset of the connection, wait there.
-            while let Ok(captured) = self.packets.recv_timeout(CHECK) {
+            // The last packets, with the Reset of the connection, wait there. Those of a peer that goes on may follow for ever.
+            let until = clock::now() + LAST;
+            while clock::now() < until
+                && end_of(written) != Some(End::Now)
+                && let Ok(captured) = self.packets.recv_timeout(CHECK)
+            {
                 write(&mut writer, &captured)?;
+                written += 1;
             }
         }
         let statistics = pcapng::Statistics {

@@ -35,6 +35,7 @@ struct Keys {
     threads: usize,
     busy_wait: Word,
     max_connections: usize,
+    max_connections_per_address: usize,
     max_memory: Word,
     max_rate: Option<Word>,
     metrics: Option<Word>,
@@ -54,6 +55,7 @@ impl Default for Keys {
             threads: 1,
             busy_wait: "0s".into(),
             max_connections: 4096,
+            max_connections_per_address: 1024,
             max_memory: "1GiB".into(),
             max_rate: None,
             metrics: None,
@@ -141,6 +143,13 @@ fn text(path: &Path) -> Result<String, Failure> {
 
 fn parse(text: &str) -> Result<Policy, Failure> {
     let keys: Keys = toml::from_str(text).map_err(|e| syntax(text, &e))?;
+    if keys.max_connections_per_address == 0 {
+        return Err(wrong(
+            "max-connections-per-address",
+            "0: must be at least 1",
+            "write max-connections-per-address = 1024, or leave it out",
+        ));
+    }
     let start = start(&keys)?;
     let rules = keys.rule.iter().enumerate().map(|(index, keys)| {
         let number = index + 1;
@@ -149,6 +158,7 @@ fn parse(text: &str) -> Result<Policy, Failure> {
     Ok(Policy {
         max_rate: rate("max-rate", keys.max_rate.as_ref())?,
         log: keys.log,
+        max_connections_per_address: keys.max_connections_per_address,
         administrators: users("admins", &keys.admins)?,
         rules: rules.collect::<Result<_, _>>()?,
         start,

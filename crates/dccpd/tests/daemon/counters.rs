@@ -1,14 +1,18 @@
 //! Counters of the daemon, by each way to read them, while data flow.
 
-use crate::support::{Daemon, OPEN, exchange, is_inside};
+use crate::support::{Daemon, OPEN, SHAPE, exchange, is_inside};
 use core::fmt::Write as _;
 use dccp_dev::openmetrics;
+use dccp_ring_ipc::RingListenRequest;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
 /// Datagrams that are sent.
 const DATAGRAMS: usize = 200;
+/// Connections that end at once while counters are read.
+const CONNECTIONS: u32 = 100;
+const ROUNDS: u64 = 5;
 /// The MIB's number.
 const MIB: &str = ".1.3.6.1.4.1.8072.9999.9999.4340";
 
@@ -94,4 +98,38 @@ fn all_ways_to_read_counters_agree_while_data_flow() {
         lines.contains(&"NONE") && lines.contains(&"not-writable"),
         "{answered}"
     );
+}
+
+#[test]
+fn counters_never_go_down_while_connections_end() {
+    if !is_inside("counters::counters_never_go_down_while_connections_end") {
+        return;
+    }
+    let daemon = Daemon::start("monotonic", OPEN);
+    let request = RingListenRequest::new("127.0.0.1:0/5001".parse().unwrap(), SHAPE);
+    let mut listener = daemon.listen_to(&request.connections(CONNECTIONS)).unwrap();
+    let mut most = 0;
+    for _ in 0..ROUNDS {
+        let mut pairs = Vec::new();
+        for _ in 0..CONNECTIONS {
+            let client = daemon.connect("127.0.0.1:6511/5001").unwrap();
+            let (mut client, mut server) = (client, listener.accept().unwrap());
+            exchange(&mut client, &mut server);
+            pairs.push((client, server));
+        }
+        // Reading many connections takes long enough for some to end meanwhile.
+        let end = std::thread::spawn(|| drop(pairs));
+        loop {
+            let json = daemon.show(&["counters", "--json"]);
+            let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+            let pushed = json["totals"]["datagrams_pushed"].as_u64().unwrap();
+            assert!(pushed >= most, "{pushed} after {most}");
+            most = pushed;
+            if json["connections"].as_array().unwrap().is_empty() {
+                break;
+            }
+        }
+        end.join().unwrap();
+    }
+    assert_eq!(most, u64::from(CONNECTIONS) * ROUNDS);
 }

@@ -41,6 +41,26 @@ fn listeners_at_several_addresses_share_the_port() {
 }
 
 #[test]
+fn one_address_has_as_many_connections_as_the_policy_says() {
+    if !is_inside("policy::one_address_has_as_many_connections_as_the_policy_says") {
+        return;
+    }
+    let ip = ["address", "add", "192.0.2.1/32", "dev", "lo"];
+    assert!(Command::new("ip").args(ip).status().unwrap().success());
+    let policy = format!("max-connections-per-address = 2\n{OPEN}");
+    let daemon = Daemon::start("address", &policy);
+    let _listener = daemon.listen("0.0.0.0:0/5001").unwrap();
+    let connect = || daemon.connect("192.0.2.1:6511/5001");
+    let _held = [connect().unwrap(), connect().unwrap()];
+    // The bound counts when the handshake completes, so this one connects, and is reset.
+    let reason = match connect() {
+        Ok(mut client) => client.recv(&mut [0; 1400]).unwrap_err().to_string(),
+        Err(error) => error.to_string(),
+    };
+    assert!(reason.contains("Too Busy"), "{reason}");
+}
+
+#[test]
 fn requests_beyond_the_policy_are_refused() {
     if !is_inside("policy::requests_beyond_the_policy_are_refused") {
         return;
