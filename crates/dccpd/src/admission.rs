@@ -184,7 +184,7 @@ impl State {
             .rate_cap(&account.cap))
     }
 
-    /// Notes that `ended` has a connection or listener, until nobody holds it any more.
+    /// Notes that `ended` has a connection or listener, for as long as others hold it.
     fn note<T: Any + Send + Sync>(&mut self, number: u64, item: &Arc<T>) {
         self.counted.retain(|_, held| held.strong_count() > 0);
         let item: Weak<T> = Arc::downgrade(item);
