@@ -57,11 +57,17 @@ pub(super) fn program(program: Program, root: &Path) -> Result<PathBuf> {
 fn overrides(program: Program) -> String {
     let name = program.name();
     let binaries = program.binaries().iter();
-    let of = |binary: &&str| format!("{name}: statically-linked-binary [{}]\n", place_of(binary));
+    let of = |binary: &&str| {
+        let place = place_of(binary);
+        format!(
+            "{name}: statically-linked-binary [{place}]\n{name}: shared-library-lacks-prerequisites [{place}]\n"
+        )
+    };
     let binaries: String = binaries.map(of).collect();
     format!(
         "\
 # The program must run on hosts of any distribution and release, so its C library is linked into it.
+# It may be loaded at any address, and so looks like a shared library.
 {binaries}# No bug of Debian asks for this package, which the project distributes itself.
 {name}: initial-upload-closes-no-bugs [usr/share/doc/{name}/changelog.gz:1]
 "
