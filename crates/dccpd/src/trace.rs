@@ -243,3 +243,49 @@ fn datagram(captured: &Captured, path: Path) -> ip::Datagram<'_> {
         missing: captured.len - captured.bytes.len(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::cell::Cell;
+    use dccp::unstable::proto::path::{Encap, Path};
+    use std::net::Ipv4Addr;
+
+    #[test]
+    fn bounds_count_also_after_the_end_of_the_connection() {
+        let place = Ipv4Addr::new(192, 0, 2, 1).into();
+        let flow = Flow {
+            path: Path {
+                local: place,
+                remote: place,
+                encap: Encap::Ip,
+            },
+            local_port: 5001,
+            remote_port: 5002,
+        };
+        let traces = Arc::new(Traces::default());
+        let trace = traces.begin(flow, 100).unwrap();
+        for _ in 0..10 {
+            let captured = Captured {
+                at: clock::now(),
+                is_sent: true,
+                ecn: Ecn::NotEct,
+                may_fragment: false,
+                bytes: [0; 16].into(),
+                len: 16,
+            };
+            traces.lock()[0].queue.try_send(captured).unwrap();
+        }
+        let last = Cell::new(0);
+        let end_of = |written| {
+            last.set(written);
+            Some(if written < 3 {
+                End::AfterTheQueue
+            } else {
+                End::Now
+            })
+        };
+        trace.write(&mut Vec::new(), end_of).unwrap();
+        assert_eq!(last.get(), 3);
+    }
+}

@@ -174,6 +174,30 @@ fn changed_policy_counts_after_a_signal_or_a_command() {
     assert!(daemon.show(&["reload"]).contains("after a restart"));
 }
 
+#[test]
+fn policy_that_needs_a_missing_right_does_not_come_into_force() {
+    if !is_inside("policy::policy_that_needs_a_missing_right_does_not_come_into_force") {
+        return;
+    }
+    let unprivileged = || {
+        let mut command = Command::new("setpriv");
+        command.args(["--bounding-set", "-net_admin"]);
+        command.arg(env!("CARGO_BIN_EXE_dccpd"));
+        command
+    };
+    let mut daemon = Daemon::start("rights", OPEN);
+    daemon.restart_by(unprivileged());
+    daemon.write_policy(&format!("{OPEN}safeudp-profile = \"provisioned\"\n"));
+    let output = daemon.control(&["reload"]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("CAP_NET_ADMIN"), "{error}");
+    daemon.pair();
+    daemon.kill();
+    let mut again = unprivileged();
+    let ended = again.arg("--policy").arg(daemon.policy()).output().unwrap();
+    assert_eq!(ended.status.code(), Some(2));
+}
+
 /// Fills rings for some time. Returns the bits that arrive within it, and the time.
 fn arrived(pairs: &mut [(RingClient, RingClient)], time: Duration) -> (u64, Duration) {
     let begin = clock::now();

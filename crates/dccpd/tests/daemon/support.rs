@@ -53,8 +53,13 @@ impl Daemon {
 
     /// Starts the daemon again, after it was killed.
     pub(crate) fn restart(&mut self) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_dccpd"));
+        self.restart_by(Command::new(env!("CARGO_BIN_EXE_dccpd")));
+    }
+
+    /// As [`restart`](Self::restart), by a command to which the policy is added.
+    pub(crate) fn restart_by(&mut self, mut command: Command) {
         command.arg("--policy").arg(self.policy());
+        self.process = None;
         self.process = Some(Background::start(command, "lends DCCP").unwrap());
     }
 
