@@ -52,7 +52,7 @@ static int receive(struct connection *connection) {
         for (int64_t n = 0; n < count; n++) {
             connection->bytes += items[n].len;
             connection->datagrams++;
-            // An answer that finds no room is left out.
+            // Without room for an answer, the oldest one is left out.
             if (connection->datagrams % 10 == 0 && dccp_send(connection->socket, "ok", 2) == DCCP_ERR_INVALID) {
                 failed("dccp_send");
                 return -1;
@@ -168,7 +168,8 @@ int main(int argc, char **argv) {
     dccp_options *options = dccp_options_new();
     int refused = dccp_options_service_code(options, 0x4543484fu) < 0    // "ECHO"
                   || dccp_options_service_code(options, 0x56494445u) < 0 // "VIDE"
-                  || dccp_options_nonblocking(options, true) < 0;
+                  || dccp_options_nonblocking(options, true) < 0
+                  || dccp_options_when_full(options, DCCP_WHEN_FULL_DROP_OLDEST) < 0;
     int status = refused ? failed("options") : serve(argv[1], options, (size_t)wanted);
     dccp_options_free(options);
     dccp_wait_idle(5000000);

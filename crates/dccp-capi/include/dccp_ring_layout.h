@@ -32,7 +32,8 @@
 // Receiving: dccp_ring_view_next() and dccp_ring_view_done(). To wait, call dccp_ring_ready() and watch dccp_ring_fd().
 //
 // One thread uses a ring: its view, its memory and its calls. A view stays valid during dccp_ring_ready(), dccp_ring_wake(),
-// dccp_ring_poll_event(), and calls that wait. After others, such as dccp_ring_push(), call dccp_ring_view_attach() again.
+// dccp_ring_poll_event(), dccp_ring_wait_room(), dccp_ring_wait_fates() and dccp_ring_close(). After others, such as
+// dccp_ring_push(), dccp_ring_recv() and dccp_ring_fates(), call dccp_ring_view_attach() again.
 //
 // The functions check what the server writes before they use it, so no value leads outside of the memory. After a wrong
 // value, or when the server has taken the memory back, `is_over` is true, and no function finds a datagram.

@@ -230,8 +230,9 @@ pub unsafe extern "C" fn dccp_poll_event(socket: *const SocketHandle, event: *mu
     value(|| {
         // SAFETY: the program passes null or a live socket.
         let handle = unsafe { memory::shared(socket, "socket") }?;
+        let socket = handle.socket()?;
         // SAFETY: the program passes null or a struct that begins with its size.
-        unsafe { put_event(event, || handle.socket().poll_event()) }
+        unsafe { put_event(event, || socket.poll_event()) }
     })
 }
 
@@ -268,7 +269,7 @@ pub unsafe extern "C" fn dccp_rate_hint(socket: *const SocketHandle, rate: *mut 
     value(|| {
         // SAFETY: the program passes null or a live socket.
         let handle = unsafe { memory::shared(socket, "socket") }?;
-        let hint = handle.socket().rate_hint()?;
+        let hint = handle.socket()?.rate_hint()?;
         // SAFETY: the program passes room for the struct.
         unsafe { memory::put(rate, hint.map_or_else(CRate::default, CRate::from), "rate") }?;
         Ok(hint.is_some().into())

@@ -160,6 +160,7 @@ impl From<ConnectError> for Failure {
                 DCCP_ERR_UNREACHABLE
             }
             ConnectError::HeldOff { .. } => DCCP_ERR_HELD_OFF,
+            ConnectError::Open(dccp::OpenError::InUse(_)) => DCCP_ERR_IN_USE,
             ConnectError::NoRoom => DCCP_ERR_NO_ROOM,
             ConnectError::EngineGone(_) => DCCP_ERR_ENGINE_GONE,
             _ => DCCP_ERR_SYSTEM,

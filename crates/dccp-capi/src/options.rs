@@ -48,7 +48,10 @@ pub const DCCP_SAFE_UDP_PROVISIONED: c_int = 1;
 pub const DCCP_FOREVER: u64 = u64::MAX;
 
 /// A policy of the header; `None` for the socket's own.
-pub(crate) fn policy(number: c_int) -> Result<Option<WhenFull>, Failure> {
+///
+/// # Errors
+/// What is wrong with the number.
+pub(crate) fn policy(number: c_int) -> Result<Option<WhenFull>, String> {
     Ok(match number {
         DCCP_WHEN_FULL_DEFAULT => None,
         DCCP_WHEN_FULL_WAIT => Some(WhenFull::Wait),
@@ -56,8 +59,9 @@ pub(crate) fn policy(number: c_int) -> Result<Option<WhenFull>, Failure> {
         DCCP_WHEN_FULL_DROP_OLDEST => Some(WhenFull::DropOldest),
         DCCP_WHEN_FULL_DROP_LOWEST_PRIORITY => Some(WhenFull::DropLowestPriority),
         other => {
-            let detail = format!("when_full: {other}: must be one of DCCP_WHEN_FULL_…");
-            return Err(Failure::invalid(detail));
+            return Err(format!(
+                "when_full: {other}: must be one of DCCP_WHEN_FULL_…"
+            ));
         }
     })
 }
@@ -299,7 +303,7 @@ pub unsafe extern "C" fn dccp_options_when_full(
     // SAFETY: the program passes null or live options.
     unsafe {
         set(options, |o| {
-            let policy = policy(when_full)?;
+            let policy = policy(when_full).map_err(Failure::option)?;
             Ok(o.when_full(policy.unwrap_or_default()))
         })
     }

@@ -11,7 +11,7 @@ use crate::text;
 use core::ffi::{c_char, c_int, c_void};
 use core::time::Duration;
 use dccp::packet_ring::Shape;
-use dccp::{DccpAddr, Encapsulation, ReadyFd, ToDccpAddrs, reason_text};
+use dccp::{CloseReason, DccpAddr, Encapsulation, ReadyFd, ResetCode, ToDccpAddrs, reason_text};
 use dccp_ring_ipc::{RingClient, RingConnectError, RingError, RingListenRequest, RingRequest};
 use std::sync::OnceLock;
 
@@ -391,17 +391,35 @@ pub unsafe extern "C" fn dccp_ring_service_code(ring: *mut RingHandle) -> i64 {
     })
 }
 
+/// The number of a handshake that has failed, as dccp_connect() returns it.
+fn code_of_handshake(reason: &CloseReason) -> c_int {
+    use crate::errors::{
+        DCCP_ERR_BAD_SERVICE_CODE, DCCP_ERR_CLOSED, DCCP_ERR_NO_ANSWER, DCCP_ERR_REFUSED,
+        DCCP_ERR_TOO_BUSY, DCCP_ERR_UNREACHABLE,
+    };
+    match *reason {
+        CloseReason::TimedOut => DCCP_ERR_NO_ANSWER,
+        CloseReason::Unreachable { .. } => DCCP_ERR_UNREACHABLE,
+        CloseReason::Reset { code, .. } => match code {
+            ResetCode::CONNECTION_REFUSED | ResetCode::NO_CONNECTION => DCCP_ERR_REFUSED,
+            ResetCode::BAD_SERVICE_CODE => DCCP_ERR_BAD_SERVICE_CODE,
+            ResetCode::TOO_BUSY => DCCP_ERR_TOO_BUSY,
+            _ => DCCP_ERR_CLOSED,
+        },
+        _ => DCCP_ERR_CLOSED,
+    }
+}
+
 impl From<RingConnectError> for Failure {
     fn from(e: RingConnectError) -> Self {
         use crate::errors::{
-            DCCP_ERR_CLOSED, DCCP_ERR_NO_ANSWER, DCCP_ERR_NO_SERVER, DCCP_ERR_NOT_PERMITTED,
-            DCCP_ERR_SERVER_GONE, DCCP_ERR_SYSTEM, DCCP_ERR_TIMED_OUT,
+            DCCP_ERR_NO_SERVER, DCCP_ERR_NOT_PERMITTED, DCCP_ERR_SERVER_GONE, DCCP_ERR_SYSTEM,
+            DCCP_ERR_TIMED_OUT,
         };
         let code = match &e {
             RingConnectError::NoServer { .. } => DCCP_ERR_NO_SERVER,
             RingConnectError::Refused(_) => DCCP_ERR_NOT_PERMITTED,
-            RingConnectError::Ended(dccp::CloseReason::TimedOut) => DCCP_ERR_NO_ANSWER,
-            RingConnectError::Ended(_) => DCCP_ERR_CLOSED,
+            RingConnectError::Ended(reason) => code_of_handshake(reason),
             RingConnectError::TimedOut => DCCP_ERR_TIMED_OUT,
             RingConnectError::ServerGone => DCCP_ERR_SERVER_GONE,
             _ => DCCP_ERR_SYSTEM,

@@ -89,7 +89,14 @@ unsafe fn with<N: From<c_int>>(
     value(|| {
         // SAFETY: the program passes null or a ring that no other thread uses.
         let handle = unsafe { memory::exclusive(ring, "ring") }?;
-        run(handle.client.sender())
+        run(handle.client.sender()).map_err(|failure| {
+            let is_broken = failure.code == DCCP_ERR_RING_BROKEN;
+            // A server that has ended leaves any bytes in the memory.
+            match handle.client.over().filter(|_| is_broken) {
+                Some(over) => over.clone().into(),
+                None => failure,
+            }
+        })
     })
 }
 

@@ -122,7 +122,7 @@ pub unsafe extern "C" fn dccp_send_code(
     value(|| {
         // SAFETY: the program passes null or a live socket.
         let handle = unsafe { memory::shared(socket, "socket") }?;
-        let code = handle.socket().send_code();
+        let code = handle.socket()?.send_code();
         // SAFETY: the program passes room for the struct.
         unsafe {
             memory::put(

@@ -64,7 +64,7 @@ impl CSendOptions {
             let deadline = Instant::from_nanos(self.deadline_ns);
             options = options.deadline(clock::to_std(deadline));
         }
-        if let Some(policy) = policy(self.when_full)? {
+        if let Some(policy) = policy(self.when_full).map_err(Failure::invalid)? {
             options = options.when_full(policy);
         }
         Ok(options)

@@ -8,7 +8,7 @@ use crate::{memory, text};
 use core::ffi::{c_char, c_int, c_void};
 use core::time::Duration;
 use dccp::message::MessageSocket;
-use dccp::{ConnectError, DccpAddr, Engine, Ready, ReadyFd, RecvBatch, Socket};
+use dccp::{ConnectError, DccpAddr, Engine, EngineGone, Ready, ReadyFd, RecvBatch, Socket};
 use std::net::Shutdown;
 use std::os::fd::AsRawFd;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -47,15 +47,24 @@ impl SocketHandle {
     }
 
     /// The connection, for what does not depend on datagrams.
-    pub(crate) fn socket(&self) -> &Socket {
-        match &self.carried {
+    ///
+    /// # Errors
+    /// A parent of this process has opened it.
+    pub(crate) fn socket(&self) -> Result<&Socket, Failure> {
+        let socket = match &self.carried {
             Carried::Datagrams(socket) => socket,
             Carried::Messages(messages) => messages.socket(),
+        };
+        if socket.is_of_this_process() {
+            Ok(socket)
+        } else {
+            Err(EngineGone::default().into())
         }
     }
 
     /// The connection, if it carries datagrams.
     pub(crate) fn datagrams(&self) -> Result<&Socket, Failure> {
+        self.socket()?;
         match &self.carried {
             Carried::Datagrams(socket) => Ok(socket),
             Carried::Messages(_) => Err(Failure::invalid(
@@ -66,6 +75,7 @@ impl SocketHandle {
 
     /// The connection, if it carries messages.
     pub(crate) fn messages(&self) -> Result<&MessageSocket, Failure> {
+        self.socket()?;
         match &self.carried {
             Carried::Messages(messages) => Ok(messages),
             Carried::Datagrams(_) => Err(Failure::invalid(
@@ -167,7 +177,7 @@ pub unsafe extern "C" fn dccp_abort(socket: *const SocketHandle) -> c_int {
     status(|| {
         // SAFETY: the program passes null or a live socket.
         let handle = unsafe { memory::shared(socket, "socket") }?;
-        handle.socket().abort();
+        handle.socket()?.abort();
         Ok(())
     })
 }
@@ -188,7 +198,7 @@ pub unsafe extern "C" fn dccp_shutdown(socket: *const SocketHandle, how: c_int) 
                 return Err(Failure::invalid(detail));
             }
         };
-        handle.socket().shutdown(how);
+        handle.socket()?.shutdown(how);
         Ok(())
     })
 }
@@ -200,7 +210,7 @@ pub unsafe extern "C" fn dccp_wait_closed(socket: *const SocketHandle, timeout_u
     status(|| {
         // SAFETY: the program passes null or a live socket.
         let handle = unsafe { memory::shared(socket, "socket") }?;
-        handle.socket().wait_closed(time(timeout_us))?;
+        handle.socket()?.wait_closed(time(timeout_us))?;
         Ok(())
     })
 }
@@ -216,7 +226,7 @@ pub unsafe extern "C" fn dccp_close_reason(
     value(|| {
         // SAFETY: the program passes null or a live socket.
         let handle = unsafe { memory::shared(socket, "socket") }?;
-        let reason = handle.socket().close_reason();
+        let reason = handle.socket()?.close_reason();
         let reason = reason.map_or_else(String::new, |reason| dccp::reason_text(&reason));
         // SAFETY: the program passes `size` bytes.
         let buffer = unsafe { memory::buffer(buffer.cast::<c_void>(), size, "buffer") }?;
@@ -241,7 +251,8 @@ pub unsafe extern "C" fn dccp_fd(socket: *const SocketHandle) -> c_int {
     value(|| {
         // SAFETY: the program passes null or a live socket.
         let handle = unsafe { memory::shared(socket, "socket") }?;
-        descriptor(&handle.ready, || handle.socket().ready_fd())
+        let socket = handle.socket()?;
+        descriptor(&handle.ready, || socket.ready_fd())
     })
 }
 
@@ -265,7 +276,7 @@ pub unsafe extern "C" fn dccp_ready(socket: *const SocketHandle) -> c_int {
     value(|| {
         // SAFETY: the program passes null or a live socket.
         let ready = unsafe { memory::shared(socket, "socket") }?
-            .socket()
+            .socket()?
             .ready();
         Ok(ready_bits(ready))
     })
@@ -289,7 +300,7 @@ pub unsafe extern "C" fn dccp_set_nonblocking(socket: *const SocketHandle, on: b
     status(|| {
         // SAFETY: the program passes null or a live socket.
         let handle = unsafe { memory::shared(socket, "socket") }?;
-        handle.socket().set_nonblocking(on);
+        handle.socket()?.set_nonblocking(on);
         Ok(())
     })
 }
@@ -304,7 +315,7 @@ pub unsafe extern "C" fn dccp_set_send_timeout(socket: *const SocketHandle, us: 
     status(|| {
         // SAFETY: the program passes null or a live socket.
         let handle = unsafe { memory::shared(socket, "socket") }?;
-        handle.socket().set_send_timeout(limit(us));
+        handle.socket()?.set_send_timeout(limit(us));
         Ok(())
     })
 }
@@ -315,7 +326,7 @@ pub unsafe extern "C" fn dccp_set_recv_timeout(socket: *const SocketHandle, us: 
     status(|| {
         // SAFETY: the program passes null or a live socket.
         let handle = unsafe { memory::shared(socket, "socket") }?;
-        handle.socket().set_recv_timeout(limit(us));
+        handle.socket()?.set_recv_timeout(limit(us));
         Ok(())
     })
 }
@@ -328,7 +339,7 @@ pub unsafe extern "C" fn dccp_max_packet_size(socket: *const SocketHandle) -> i6
         // SAFETY: the program passes null or a live socket.
         let handle = unsafe { memory::shared(socket, "socket") }?;
         Ok(text::count(
-            handle.socket().max_packet_size().unwrap_or_default(),
+            handle.socket()?.max_packet_size().unwrap_or_default(),
         ))
     })
 }
@@ -368,7 +379,7 @@ unsafe fn address(
         let handle = unsafe { memory::shared(socket, "socket") }?;
         // SAFETY: the program passes `size` bytes.
         let buffer = unsafe { memory::buffer(buffer.cast::<c_void>(), size, "buffer") }?;
-        text::copy(&of(handle.socket()).to_string(), buffer)
+        text::copy(&of(handle.socket()?).to_string(), buffer)
     })
 }
 
@@ -378,6 +389,6 @@ pub unsafe extern "C" fn dccp_service_code(socket: *const SocketHandle) -> i64 {
     value(|| {
         // SAFETY: the program passes null or a live socket.
         let handle = unsafe { memory::shared(socket, "socket") }?;
-        Ok(i64::from(handle.socket().service_code().0))
+        Ok(i64::from(handle.socket()?.service_code().0))
     })
 }

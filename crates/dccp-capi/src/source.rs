@@ -91,16 +91,16 @@ pub unsafe extern "C" fn dccp_set_source(
     status(|| {
         // SAFETY: the program passes null or a live socket.
         let handle = unsafe { memory::shared(socket, "socket") }?;
+        let socket = handle.datagrams()?;
+        // From here on nothing fails: dropping it calls `release`.
         let user = User {
             pointer: user,
             release,
         };
-        handle
-            .datagrams()?
-            .set_datagram_source(move |request, datagram| match supply {
-                Some(supply) => user.ask(supply, request, datagram),
-                None => SourceReply::Nothing,
-            });
+        socket.set_datagram_source(move |request, datagram| match supply {
+            Some(supply) => user.ask(supply, request, datagram),
+            None => SourceReply::Nothing,
+        });
         Ok(())
     })
 }

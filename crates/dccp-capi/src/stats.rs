@@ -211,7 +211,7 @@ pub unsafe extern "C" fn dccp_stats(
         let handle = unsafe { memory::shared(socket, "socket") }?;
         // SAFETY: the program passes null or a struct that begins with its size.
         unsafe { memory::check_growing(counters, "counters") }?;
-        let found = CCounters::of(&handle.socket().stats()?);
+        let found = CCounters::of(&handle.socket()?.stats()?);
         // SAFETY: as above.
         unsafe { memory::write_growing(counters, &found, "counters") }
     })
@@ -229,7 +229,7 @@ pub unsafe extern "C" fn dccp_snapshot(
         let handle = unsafe { memory::shared(socket, "socket") }?;
         // SAFETY: the program passes null or a struct that begins with its size.
         unsafe { memory::check_growing(snapshot, "snapshot") }?;
-        let found = CSnapshot::of(&handle.socket().snapshot()?);
+        let found = CSnapshot::of(&handle.socket()?.snapshot()?);
         // SAFETY: as above.
         unsafe { memory::write_growing(snapshot, &found, "snapshot") }
     })

@@ -513,8 +513,17 @@ fn source_supplies_datagrams_and_is_released_once() {
     let closed = unsafe { dccp_recv(pair.server, room, 10) };
     assert_eq!(closed, i64::from(DCCP_ERR_CLOSED));
     assert_eq!(unsafe { dccp_data_ready(null()) }, DCCP_ERR_INVALID);
-    let none = unsafe { dccp_set_source(null(), Some(supply), Some(release), user) };
-    assert_eq!(none, DCCP_ERR_INVALID);
+    let messages = Pair::new(|o| {
+        assert_eq!(
+            unsafe { crate::message::dccp_options_messages(o, c"tst".as_ptr()) },
+            0
+        );
+    });
+    // After an error the program releases it.
+    for socket in [null(), messages.client] {
+        let none = unsafe { dccp_set_source(socket, Some(supply), Some(release), user) };
+        assert_eq!(none, DCCP_ERR_INVALID);
+    }
     assert_eq!(camera.releases.load(Ordering::Relaxed), 1);
 }
 

@@ -294,7 +294,8 @@ impl RingClient {
     }
 
     /// The reason of the connection's end; `None` while it is open.
-    pub fn over(&self) -> Option<&RingError> {
+    pub fn over(&mut self) -> Option<&RingError> {
+        self.read_messages();
         self.over.as_ref()
     }
 
@@ -427,7 +428,14 @@ impl RingClient {
             if let Some(error) = over {
                 return Err(error);
             }
-            let left = waiting.left().map_err(|_| RingError::TimedOut)?;
+            let Ok(left) = waiting.left() else {
+                // A call that does not wait learns the end here.
+                self.read_messages();
+                if self.over.is_some() {
+                    continue;
+                }
+                return Err(RingError::TimedOut);
+            };
             self.sleep(left);
         }
     }

@@ -181,7 +181,7 @@ fn invalid_message_ends_its_channel_and_no_other() {
 #[test]
 fn client_that_breaks_the_rules_of_its_ring_loses_its_connection() {
     let world = World::new("rules", RingLimits::default());
-    let (honest, _peer) = world.honest();
+    let (mut honest, _peer) = world.honest();
     // More is ready than is there.
     let (channel, memory, bell, socket) = world.lawless();
     memory.write_at(&7_u64.to_ne_bytes(), APP_INDEX).unwrap();

@@ -30,6 +30,16 @@ pub struct Label {
     pub key: Option<u64>,
 }
 
+impl Label {
+    /// The label as the memory returns it.
+    pub(crate) fn normal(self) -> Self {
+        Self {
+            deadline_ns: self.deadline_ns.filter(|&at| at != NO_DEADLINE),
+            ..self
+        }
+    }
+}
+
 /// The encoding of "no deadline".
 const NO_DEADLINE: u64 = u64::MAX;
 

@@ -211,6 +211,8 @@ struct Messages {
     sender: MessageSender,
     /// Memory for the fates of datagrams.
     fates: Vec<FateReport>,
+    /// The connection shows that a report waits.
+    has_shown: bool,
 }
 
 impl MessageSocket {
@@ -248,6 +250,7 @@ impl MessageSocket {
             messages: Mutex::new(Messages {
                 sender: MessageSender::new(send),
                 fates: Vec::new(),
+                has_shown: false,
             }),
             has_waiting: AtomicBool::new(false),
         });
@@ -377,6 +380,7 @@ impl Outgoing {
         let result = run(&mut messages.sender);
         self.has_waiting
             .store(messages.sender.has_waiting(), Ordering::Relaxed);
+        messages.show_reports(shared);
         shared.set_source_bytes(messages.sender.waiting_bytes());
         result
     }
@@ -407,6 +411,7 @@ impl Messages {
     fn absorb(&mut self, shared: &Shared) {
         let mut state = shared.lock();
         state.tx.pop_fates(&mut self.fates, FATES);
+        state.update_signal();
         let is_ended = state.is_ended();
         self.sender.set_rate(state.rate.map(|hint| hint.bits_per_s));
         drop(state);
@@ -417,6 +422,16 @@ impl Messages {
             self.sender.end(clock::now());
         } else {
             self.sender.expire(clock::now());
+        }
+    }
+
+    /// Shows the application whether a report waits.
+    fn show_reports(&mut self, shared: &Shared) {
+        let has_reports = self.sender.has_reports();
+        if core::mem::replace(&mut self.has_shown, has_reports) != has_reports {
+            let mut state = shared.lock();
+            state.has_message_fates = has_reports;
+            state.update_signal();
         }
     }
 }
@@ -438,6 +453,7 @@ mod tests {
             messages: Mutex::new(Messages {
                 sender: MessageSender::new(SendLimits::default()),
                 fates: Vec::new(),
+                has_shown: false,
             }),
             has_waiting: AtomicBool::new(false),
         };

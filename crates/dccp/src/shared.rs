@@ -73,7 +73,7 @@ pub(crate) struct Shared {
 
 /// The contents of the mutex of [`Shared`].
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "six independent facts")]
+#[expect(clippy::struct_excessive_bools, reason = "seven independent facts")]
 pub(crate) struct SocketState {
     pub(crate) phase: Phase,
     pub(crate) tx: SendBuffer,
@@ -103,6 +103,8 @@ pub(crate) struct SocketState {
     pub(crate) is_peer_listening: bool,
     /// The connection found nothing to send and will not look again by itself.
     pub(crate) is_starving: bool,
+    /// Fates of messages wait. They are apart from those of datagrams.
+    pub(crate) has_message_fates: bool,
     events: VecDeque<Event>,
     receivers: Sleepers,
     senders: Sleepers,
@@ -134,6 +136,7 @@ impl Shared {
                 is_write_shut: false,
                 is_peer_listening: true,
                 is_starving: true,
+                has_message_fates: false,
                 events: VecDeque::new(),
                 receivers: Sleepers::default(),
                 senders: Sleepers::default(),
@@ -268,7 +271,7 @@ impl Shared {
         let is_rung = false;
         if ready.recv {
             receivers = state.receivers.call();
-        } else if ready.event || ready.fates || is_rung {
+        } else if ready.event || state.tx.has_fates() || is_rung {
             // No thread waits for events, fates and rings here. They may lie unread for as long as the connection lasts.
             receivers = state.receivers.call_tasks();
         }
@@ -302,7 +305,7 @@ impl SocketState {
             recv: !self.rx.is_empty() || self.rx.is_closed() || self.is_ended(),
             send: self.is_sending_over() || (self.phase == Phase::Open && self.tx.has_room()),
             event: !self.events.is_empty(),
-            fates: self.tx.has_fates(),
+            fates: self.tx.has_fates() || self.has_message_fates,
         }
     }
 
@@ -484,7 +487,8 @@ impl SocketState {
             return;
         }
         let ready = self.ready();
-        let has_room = self.wants_room && self.is_worth_sending();
+        // The end of sending is an event.
+        let has_room = self.wants_room && !self.is_sending_over() && self.is_worth_sending();
         if let Some(signal) = &mut self.signal {
             signal.set(ready.recv || ready.event || ready.fates || has_room);
         }

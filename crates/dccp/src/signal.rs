@@ -1,6 +1,9 @@
 //! A file descriptor that is readable while something waits: what `poll`, `epoll`, `kqueue` and the
 //! event loops above them can watch. On systems without such descriptors there is none.
 
+#[cfg(unix)]
+use dccp_io::ProcessGeneration;
+
 /// A socket pair holds one byte while the signal is up.
 #[cfg(unix)]
 #[derive(Debug)]
@@ -8,6 +11,7 @@ pub(crate) struct Signal {
     watched: std::os::unix::net::UnixStream,
     raising: std::os::unix::net::UnixStream,
     is_up: bool,
+    process: ProcessGeneration,
 }
 
 #[cfg(unix)]
@@ -21,6 +25,7 @@ impl Signal {
             watched,
             raising,
             is_up: false,
+            process: ProcessGeneration::watched(),
         })
     }
 
@@ -32,7 +37,8 @@ impl Signal {
     /// Makes the descriptor readable or not.
     pub(crate) fn set(&mut self, up: bool) {
         use std::io::{Read as _, Write as _};
-        if up == self.is_up {
+        // In a child of the process, the byte is the parent's.
+        if up == self.is_up || !self.process.is_current() {
             return;
         }
         // Neither call can block or fail: at most one byte is on its way.

@@ -422,6 +422,15 @@ impl Socket {
     }
 }
 
+/// The process.
+impl Socket {
+    /// Whether this process opened the connection, and no parent of it: in a child other calls may wait for ever.
+    #[doc(hidden)]
+    pub fn is_of_this_process(&self) -> bool {
+        self.engine.is_here()
+    }
+}
+
 /// The end.
 impl Socket {
     /// Ends one direction or both, without waiting. DCCP has no half-close: ending `Write` sends what is queued and then

@@ -9,6 +9,7 @@ use dccp::{
     SendError, Socket,
 };
 use fork::{Fork, WEXITSTATUS, WIFEXITED};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::panic::AssertUnwindSafe;
 
 fn pair() -> (Listener, Socket, Socket) {
@@ -23,6 +24,31 @@ fn pair() -> (Listener, Socket, Socket) {
 fn echo(client: &Socket, server: &Socket) {
     client.send(b"hello").unwrap();
     assert_eq!(server.recv_datagram().unwrap().bytes(), b"hello");
+}
+
+#[test]
+fn child_leaves_the_descriptor_of_a_socket_readable() {
+    let (_listener, client, _server) = pair();
+    let fd = client.ready_fd().unwrap();
+    let is_readable = || {
+        let mut fds = [PollFd::new(&fd, PollFlags::IN)];
+        poll(&mut fds, Some(&Timespec::default())).unwrap() == 1
+    };
+    // The begin of the connection is an event.
+    assert!(is_readable());
+    match fork::fork().unwrap() {
+        Fork::Child => {
+            let has_event = client.poll_event().is_some();
+            std::process::exit(i32::from(!has_event));
+        }
+        Fork::Parent(child) => {
+            let status = fork::waitpid(child).unwrap();
+            assert!(WIFEXITED(status) && WEXITSTATUS(status) == 0, "{status}");
+        }
+    }
+    assert!(is_readable());
+    while client.poll_event().is_some() {}
+    assert!(!is_readable());
 }
 
 #[test]

@@ -79,6 +79,28 @@ fn sockets_take_the_functions_of_what_they_carry() {
 }
 
 #[test]
+fn fates_of_messages_are_ready() {
+    let pair = pair();
+    let ready = || unsafe { dccp_ready(pair.client) } & DCCP_READY_FATES;
+    assert_eq!(ready(), 0);
+    let options = CSendOptions {
+        tag: 7,
+        ..send_options()
+    };
+    // More than leaves at once.
+    let data = vec![0; 1_000_000];
+    assert_eq!(send_message(&pair, &data, &raw const options), 0);
+    assert_eq!(unsafe { dccp_message_withdraw_tags(pair.client, 7, 7) }, 1);
+    assert_eq!(ready(), DCCP_READY_FATES);
+    let mut reports = [CMessageReport::default(); 4];
+    assert_eq!(
+        unsafe { dccp_message_fates(pair.client, reports.as_mut_ptr(), 4) },
+        1
+    );
+    assert_eq!(reports[0].tag, 7);
+}
+
+#[test]
 fn bad_arguments_of_messages_are_refused() {
     let options = dccp_options_new();
     let long = unsafe { dccp_options_messages(options, c"four".as_ptr()) };

@@ -36,7 +36,7 @@ fn bad_option_is_refused_and_changes_nothing() {
     );
     assert_eq!(
         of(unsafe { dccp_options_when_full(options, 9) }).0,
-        DCCP_ERR_INVALID
+        DCCP_ERR_OPTION
     );
     // The law came first: without CCID 2 it has no use.
     assert_eq!(unsafe { dccp_options_law(options, c"cubic".as_ptr()) }, 0);

@@ -262,6 +262,25 @@ fn order_of_a_full_ring_is_the_programs() {
 }
 
 #[test]
+fn calls_that_do_not_wait_learn_the_end() {
+    let lent = Lent::new(4);
+    assert_eq!(unsafe { dccp_ring_set_timeout(lent.ring, 0) }, 0);
+    let mut buffer = [0_u8; 9];
+    let mut receive =
+        || unsafe { dccp_ring_recv(lent.ring, buffer.as_mut_ptr().cast(), 9, null_mut()) };
+    assert_eq!(receive(), DCCP_ERR_TIMED_OUT.into());
+    let mut text = [0; 99];
+    let mut reason = || unsafe { dccp_ring_close_reason(lent.ring, text.as_mut_ptr(), 99) };
+    assert_eq!(reason(), 0);
+    assert_eq!(unsafe { dccp_abort(lent.peer) }, 0);
+    while receive() == DCCP_ERR_TIMED_OUT.into() {
+        std::thread::yield_now();
+    }
+    assert_eq!(receive(), DCCP_ERR_CLOSED.into());
+    assert!(reason() > 0);
+}
+
+#[test]
 fn full_ring_and_long_datagram_are_errors() {
     let lent = Lent::new(2);
     let ring = lent.ring;
@@ -390,6 +409,8 @@ fn refusals_name_their_reason() {
         (status, detail())
     };
     let path = server.path.as_ptr();
+    let (status, detail) = connect(path, &|_| ());
+    assert_eq!(status, DCCP_ERR_UNREACHABLE, "{detail}");
     let (status, detail) = connect(path, &|request| {
         request.law = c"cubic".as_ptr();
         request.encapsulation = DCCP_ENCAPSULATION_IP;
@@ -442,9 +463,15 @@ fn memory_is_the_ring_of_the_request() {
     let shape = dccp::packet_ring::Shape::new(4, 100);
     assert_eq!(size as u64, shape.bytes().unwrap());
     // Calls continue as before.
-    lent.push(b"one", &tagged(1));
+    let first = lent.push(b"one", &tagged(1));
     lent.push(b"two", &tagged(2));
     assert_eq!(unsafe { dccp_ring_wake(lent.ring) }, 0);
     assert_eq!([lent.at_peer(), lent.at_peer()], [b"one", b"two"]);
+    // A slot that is used again gives another ticket.
+    for _ in 0..8 {
+        assert_ne!(lent.push(b"more", &tagged(3)), first);
+        assert_eq!(unsafe { dccp_ring_wake(lent.ring) }, 0);
+        assert_eq!(lent.at_peer(), b"more");
+    }
     assert_eq!(lent.server.path.as_bytes().first(), Some(&b'/'));
 }

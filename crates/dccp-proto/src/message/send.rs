@@ -412,6 +412,11 @@ impl MessageSender {
         self.reports.pop_front()
     }
 
+    /// Whether a report waits.
+    pub fn has_reports(&self) -> bool {
+        !self.reports.is_empty()
+    }
+
     /// Reports that were dropped because the application did not fetch them.
     pub fn reports_missed(&self) -> u64 {
         self.reports_missed

@@ -144,6 +144,10 @@ impl Sender {
         }
         // From here on nothing fails: a slot is in the ring or free.
         let slot = self.free.pop().ok_or(PushError::Full)?;
+        if self.memory.is_direct() {
+            // Slots that the application has emptied itself come back without a new turn.
+            self.next_turn(slot);
+        }
         let entry = self.fill(slot, data, label);
         if overtakes {
             self.held.insert(0, entry);
@@ -202,6 +206,7 @@ impl Sender {
 
     /// Writes a datagram, which must fit, into a slot.
     fn fill(&mut self, slot: u32, data: &[u8], label: Label) -> Entry {
+        let label = label.normal();
         slot::fill(&self.memory, self.slots.at(slot), data, &label);
         if let Some(key) = label.key {
             self.keys.insert(key, slot);

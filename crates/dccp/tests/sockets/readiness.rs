@@ -6,7 +6,7 @@ use crate::{PORT, await_event, listen, options, pair, until};
 use core::time::Duration;
 use dccp::{Event, ReadyFd, RecvError, SendError, Socket};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::net::UdpSocket;
+use std::net::{Shutdown, UdpSocket};
 
 /// Whether the descriptor becomes readable within a time.
 fn is_readable(fd: &ReadyFd, at_most: Duration) -> bool {
@@ -34,6 +34,21 @@ fn descriptor_is_readable_while_a_datagram_waits() {
     assert!(!is_readable(&fd, NOW));
     drop(client);
     assert!(is_readable(&fd, SOON), "the end is something to read");
+}
+
+#[test]
+fn descriptor_is_not_readable_once_the_peer_listens_no_more() {
+    let nonblocking = options().nonblocking(true).send_buffer(1);
+    let (client, server) = pair(&nonblocking, &options());
+    let fd = client.ready_fd().unwrap();
+    server.shutdown(Shutdown::Read);
+    // Each look ends with a full buffer, so that the client waits for room.
+    until("the peer does not listen", || {
+        while client.send(b"x").is_ok() {}
+        client.send(b"x") == Err(SendError::PeerNotListening)
+    });
+    while client.poll_event().is_some() {}
+    assert!(!is_readable(&fd, NOW), "{:?}", client.ready());
 }
 
 #[test]
