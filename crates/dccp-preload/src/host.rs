@@ -118,10 +118,14 @@ pub(crate) fn ask_within(
         set_socket_timeout(&channel, Timeout::Recv, timeout).map_err(Errno::raw_os_error)?;
     }
     let mut buffer = [0; MESSAGE_MAX];
-    let len = match recv(&channel, &mut buffer, RecvFlags::empty()) {
-        Ok((len, _)) => len,
-        Err(error @ (Errno::INTR | Errno::AGAIN)) => return Err(error.raw_os_error()),
-        Err(_) => return Err(ENETDOWN),
+    let len = loop {
+        match recv(&channel, &mut buffer, RecvFlags::empty()) {
+            Ok((len, _)) => break len,
+            // The kernel's calls for options and names do not wait, so no signal interrupts them.
+            Err(Errno::INTR) if op != Op::Connect => {}
+            Err(error @ (Errno::INTR | Errno::AGAIN)) => return Err(error.raw_os_error()),
+            Err(_) => return Err(ENETDOWN),
+        }
     };
     let answer = buffer.get(..len).and_then(Answer::parse).ok_or(ENETDOWN)?;
     answer.result()?;

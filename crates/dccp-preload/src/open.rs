@@ -170,6 +170,12 @@ fn plug(socket: BorrowedFd<'_>) -> Result<c_int, c_int> {
     Ok(plugs)
 }
 
+/// Whether a call that reads would not wait.
+fn is_readable(socket: BorrowedFd<'_>) -> bool {
+    let mut polled = [PollFd::new(&socket, PollFlags::IN)];
+    matches!(poll(&mut polled, Some(&Timespec::default())), Ok(1))
+}
+
 /// Accepts a connection.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn accept(fd: c_int, addr: *mut sockaddr, len: *mut socklen_t) -> c_int {
@@ -203,13 +209,19 @@ pub unsafe extern "C" fn accept4(
             // Another user's process has connected to the listener's name.
             // SAFETY: the descriptor is new, and known to no one else.
             unsafe { native::close(accepted) };
+            if !ours::borrow(fd).is_some_and(is_readable) {
+                // The program may have waited for this one, and would now wait for ever.
+                return native::fail(libc::ECONNABORTED);
+            }
             continue;
         }
         if !addr.is_null() {
             // SAFETY: the program's pointers.
             let told = unsafe { crate::address::store_peer(accepted, addr, len) };
             // A peer that has gone again has no address; the kernel's DCCP accepts it too.
-            if let Err(error @ (libc::EFAULT | libc::EINVAL)) = told {
+            if let Err(error) = told
+                && error != libc::ENOTCONN
+            {
                 // SAFETY: as above.
                 unsafe { native::close(accepted) };
                 return native::fail(error);

@@ -5,7 +5,7 @@ use super::inward::Inward;
 use super::link::{Link, in_family};
 use super::outward::{End, Outward};
 use super::queue::Queues;
-use super::table::Phase;
+use super::table::{Phase, Table};
 use crate::unix::wait_for_hangup;
 use core::mem::MaybeUninit;
 use core::net::SocketAddr;
@@ -53,20 +53,20 @@ impl Carried {
                 return;
             }
         };
-        let waits = caller.channel.is_some();
         let answer = match opened {
-            Ok(()) => {
-                self.open(host, waits);
-                Answer::DONE
-            }
-            Err(error) => {
-                // A call that waits returns the error, which is then fetched.
-                host.table().end(self.key, if waits { 0 } else { error });
-                Answer::error(error)
-            }
+            Ok(()) => Answer::DONE,
+            Err(error) => Answer::error(error),
         };
-        if let Some(channel) = caller.channel {
-            reply(&channel, &answer);
+        {
+            // The program's next request waits until the table has the outcome, too.
+            let mut table = host.table();
+            // A signal may have ended the call that waited.
+            let is_told = caller.channel.is_some_and(|c| reply(&c, &answer).is_ok());
+            match opened {
+                Ok(()) => self.open(&mut table, is_told),
+                // A call that waits returns the error, which is then fetched.
+                Err(error) => table.end(self.key, if is_told { 0 } else { error }),
+            }
         }
         // Now the program's socket is writable, which also reports a failure.
         for _ in 0..caller.plugs {
@@ -82,8 +82,7 @@ impl Carried {
     }
 
     /// The connection is open.
-    fn open(&self, host: &Host, is_told: bool) {
-        let mut table = host.table();
+    fn open(&self, table: &mut Table, is_told: bool) {
         let Some(record) = table.get(self.key) else {
             return;
         };
@@ -190,11 +189,14 @@ pub(super) fn local(link: &dyn Link, family: Family) -> Option<SocketAddr> {
     link.local_addr().map(|addr| in_family(family, addr))
 }
 
-/// Answers a request. The program may have gone.
-pub(super) fn reply(channel: &OwnedFd, answer: &Answer) {
+/// Answers a request.
+///
+/// # Errors
+/// When the program waits no more.
+pub(super) fn reply(channel: &OwnedFd, answer: &Answer) -> rustix::io::Result<()> {
     let mut buffer = [0; MESSAGE_MAX];
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-    let _ = rustix::net::send(channel, answer.build(&mut buffer), flags);
+    rustix::net::send(channel, answer.build(&mut buffer), flags).map(drop)
 }
 
 /// Answers a request with a descriptor. The program may have gone.

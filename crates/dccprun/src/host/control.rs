@@ -130,7 +130,8 @@ fn answer(host: &Arc<Host>, channel: OwnedFd) -> Option<OwnedFd> {
     // Without a request, the program has closed the channel, or it is no library of ours.
     let request = Request::parse(message)?;
     if let Some((channel, result)) = host.perform(&request, channel) {
-        reply(&channel, &result.unwrap_or_else(Answer::error));
+        // The program may have gone.
+        let _ = reply(&channel, &result.unwrap_or_else(Answer::error));
     }
     None
 }

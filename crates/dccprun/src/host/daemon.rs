@@ -5,7 +5,7 @@ mod ring;
 
 use super::copies::SLOT_BYTES;
 use super::errors;
-use super::link::{Accept, LINGER, Link, Received};
+use super::link::{Accept, Ended, LINGER, Link, Received};
 use super::settings::Settings;
 use crate::cli::Defaults;
 use core::time::Duration;
@@ -45,11 +45,7 @@ impl Daemon {
     ) -> Result<Arc<dyn Link>, i32> {
         let ccid = settings.single_ccid(defaults)?;
         let request = RingRequest {
-            service: settings
-                .services(defaults)
-                .first()
-                .copied()
-                .unwrap_or_default(),
+            service: settings.service(defaults).unwrap_or_default(),
             ccid,
             law: law(ccid, defaults),
             encapsulation: defaults.encapsulation,
@@ -78,11 +74,8 @@ impl Daemon {
         defaults: &Defaults,
     ) -> Result<Box<dyn Accept>, i32> {
         let ccid = settings.single_ccid(defaults)?;
-        let mut services = settings.services(defaults);
-        services.sort_unstable();
-        services.dedup();
         let request = RingListenRequest {
-            services,
+            services: settings.services(defaults).into_iter().collect(),
             ccid,
             law: law(ccid, defaults),
             encapsulation: defaults.encapsulation,
@@ -206,10 +199,9 @@ impl Link for DaemonLink {
         None
     }
 
-    fn send(&self, datagrams: &mut dyn Iterator<Item = &[u8]>) {
-        if let Some(ring) = self.ring.get() {
-            ring.send(datagrams);
-        }
+    fn send(&self, datagrams: &mut dyn Iterator<Item = &[u8]>) -> Result<(), Ended> {
+        // Threads send to open connections only.
+        self.ring.get().ok_or(Ended)?.send(datagrams)
     }
 
     fn recv(&self, received: &mut Received) -> Result<(), i32> {

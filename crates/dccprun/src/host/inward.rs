@@ -38,7 +38,9 @@ impl Inward<'_> {
             if queue.is_none() {
                 queue = self.queues.inward.take_if(Producer::is_wanted);
             }
-            let datagrams = received.datagrams();
+            let mut datagrams = received.datagrams();
+            // A peer that knows the bell cannot ring it.
+            datagrams.retain(|datagram| *datagram != self.bell);
             is_heard = is_heard
                 && match &mut queue {
                     None => self.send(&datagrams),

@@ -30,8 +30,11 @@ pub(super) trait Link: Send + Sync {
     /// The state of the connection; `None`: there is none any more, or it is not known here.
     fn snapshot(&self) -> Option<ConnSnapshot>;
 
-    /// Sends datagrams, and waits for room. After the end of the connection they are lost, as in the kernel.
-    fn send(&self, datagrams: &mut dyn Iterator<Item = &[u8]>);
+    /// Sends datagrams, and waits for room.
+    ///
+    /// # Errors
+    /// When the connection has ended. The datagrams are lost, as in the kernel.
+    fn send(&self, datagrams: &mut dyn Iterator<Item = &[u8]>) -> Result<(), Ended>;
 
     /// Waits for datagrams, and receives those that are there.
     ///
@@ -55,7 +58,7 @@ pub(super) trait Accept: Send {
     fn accept(&mut self, at_most: Duration) -> Result<Option<Arc<dyn Link>>, Ended>;
 }
 
-/// A listener has ended.
+/// A connection or a listener has ended.
 pub(super) struct Ended;
 
 /// Memory for received datagrams. A connection fills one of the two.

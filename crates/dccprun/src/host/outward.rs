@@ -10,6 +10,7 @@ use dccp::unstable::io::{Packets, work_in_batches};
 use dccprun_message::BELL_LEN;
 use dccprun_queue::DATAGRAMS_MAX;
 use dccprun_queue::outward::{Broken, Consumer, LEN_MAX};
+use rustix::net::{Shutdown, shutdown};
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 
@@ -74,11 +75,20 @@ impl Outward<'_> {
         if let Some((mut consumer, mut batch)) = queue {
             for _ in 0..DATAGRAMS_MAX.div_ceil(BATCH) {
                 if batch.fill(&mut consumer).is_ok() {
-                    self.link.send(&mut batch.iter());
+                    self.send(&mut batch.iter());
                 }
             }
         }
         end
+    }
+
+    /// Sends datagrams to the peer. After the end of the connection the program learns that it can send no more, although
+    /// the thread of the other direction may wait for it to receive.
+    fn send(&self, datagrams: &mut dyn Iterator<Item = &[u8]>) {
+        if self.link.send(datagrams).is_err() {
+            self.queues.end();
+            let _ = shutdown(self.data, Shutdown::Read);
+        }
     }
 
     /// Sends the datagrams that the Unix socket has. Returns how the program has ended.
@@ -104,7 +114,7 @@ impl Outward<'_> {
                     .filter(|bytes| *bytes != self.bell)
                     .peekable();
                 if datagrams.peek().is_some() {
-                    self.link.send(&mut datagrams);
+                    self.send(&mut datagrams);
                 }
                 None
             }
@@ -131,15 +141,18 @@ impl Outward<'_> {
             }
             let is_empty = batch.lens.is_empty();
             // Plugs are read once there is room, and not before: without them the socket is writable.
-            if (queue.free() || is_empty)
-                && let Some(end) = self.empty_socket(packets)
-            {
-                return Some(end);
+            let may_read = queue.free() || is_empty;
+            let has_ended = may_read.then(|| self.empty_socket(packets)).flatten();
+            // They have left the queue, so they are sent also if the program has ended.
+            if !is_empty {
+                self.send(&mut batch.iter());
+            }
+            if has_ended.is_some() {
+                return has_ended;
             }
             if is_empty {
                 break;
             }
-            self.link.send(&mut batch.iter());
         }
         if queue.announce_sleep() {
             wait_for_message(self.data);

@@ -42,10 +42,14 @@ impl Link for Socket {
         self.snapshot().ok()
     }
 
-    fn send(&self, datagrams: &mut dyn Iterator<Item = &[u8]>) {
+    fn send(&self, datagrams: &mut dyn Iterator<Item = &[u8]>) -> Result<(), Ended> {
         let mut items: Vec<SendItem<'_>> = datagrams.map(SendItem::new).collect();
         // A datagram can be too long for the path although it was not when the program sent it: it is lost.
         let _ = self.send_batch(&mut items);
+        match self.close_reason() {
+            None => Ok(()),
+            Some(_) => Err(Ended),
+        }
     }
 
     fn recv(&self, received: &mut Received) -> Result<(), i32> {

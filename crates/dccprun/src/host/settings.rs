@@ -3,11 +3,12 @@
 use crate::cli::Defaults;
 use dccp::{Engine, Options, ServiceCode, unstable};
 use dccprun_message::option as opt;
+use std::collections::BTreeSet;
 
 /// The CCIDs of this end.
 const CCIDS: [u8; 3] = [2, 3, 4];
-/// Service Codes of a socket: one, and a list of 32.
-const SERVICES_MAX: usize = 33;
+/// Service Codes of a socket.
+const SERVICES_MAX: usize = 32;
 /// A list of preferred values, at most, in the kernel's feature negotiation.
 const CCIDS_MAX: usize = 16;
 /// The kernel's default length of the send queue.
@@ -143,8 +144,8 @@ impl Settings {
         Ok(Some(number.to_ne_bytes().to_vec()))
     }
 
-    /// The Service Codes: those of the program, or that of the command line.
-    pub(super) fn services(&self, defaults: &Defaults) -> Vec<ServiceCode> {
+    /// The Service Codes of a listener: those of the program, or that of the command line.
+    pub(super) fn services(&self, defaults: &Defaults) -> BTreeSet<ServiceCode> {
         if self.services.is_empty() {
             return defaults.service.into_iter().collect();
         }
@@ -152,6 +153,12 @@ impl Settings {
             .iter()
             .map(|code| ServiceCode(*code))
             .collect()
+    }
+
+    /// The Service Code of a connection: the first one.
+    pub(super) fn service(&self, defaults: &Defaults) -> Option<ServiceCode> {
+        let first = self.services.first().copied().map(ServiceCode);
+        first.or(defaults.service)
     }
 
     /// The CCID of both directions; `None`: none is chosen. A daemon takes one for a whole connection.
@@ -173,12 +180,11 @@ impl Settings {
             .map(|packets| u32::try_from(packets).unwrap_or(0))
     }
 
-    /// The options of a connection or a listener.
+    /// The options of a connection or a listener, without its Service Codes.
     pub(super) fn options(&self, defaults: &Defaults, engine: &Engine) -> Options {
         let mut options = Options::new()
             .engine(engine)
             .encapsulation(defaults.encapsulation)
-            .service_codes(&self.services(defaults))
             .connect_timeout(defaults.connect_timeout)
             .checksum_coverage(self.send_cscov)
             .min_checksum_coverage(self.recv_cscov)

@@ -42,6 +42,8 @@ parts! {
     reset_of_the_peer_is_reported_once: "aborted";
     data_before_the_end_is_read: "drain";
     options_have_the_kernels_values_and_errors: "options";
+    connection_uses_the_first_service_code: "services";
+    program_that_does_not_receive_learns_the_end: "deaf";
 }
 
 #[test]
@@ -94,7 +96,7 @@ fn host_without_listeners_refuses_by_icmp() {
 fn silent_peer_ends_the_handshake_with_etimedout() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port().to_string();
-    for part in ["timeout", "nonblocking-silent"] {
+    for part in ["timeout", "nonblocking-silent", "interrupted"] {
         let program = [word(client()), "127.0.0.1", "5001", part];
         let words = [&["--connect-timeout", "2s"][..], &program].concat();
         assert!(run_client(&port, &words).status.success(), "{part}");

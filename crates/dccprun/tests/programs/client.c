@@ -142,6 +142,26 @@ static void test_timeout(void)
 	CHECK(connect_place(opened(0), &peer) == -1 && errno == ETIMEDOUT);
 }
 
+static void nothing(int signal)
+{
+	(void)signal;
+}
+
+/* With a peer that does not answer: a signal ends the call, and the handshake goes on. */
+static void test_interrupted(void)
+{
+	int fd = opened(0);
+	struct pollfd ready = { .fd = fd, .events = POLLOUT };
+	struct sigaction action = { .sa_handler = nothing };
+
+	CHECK(!sigaction(SIGALRM, &action, NULL));
+	alarm(1);
+	CHECK(connect_place(fd, &peer) == -1 && errno == EINTR);
+	CHECK(poll(&ready, 1, 30000) == 1 && ready.revents & POLLOUT);
+	CHECK(int_option(fd, SOL_SOCKET, SO_ERROR) == ETIMEDOUT);
+	close(fd);
+}
+
 /* Begins to connect; the socket must not be writable before the handshake has ended. */
 static int connecting(void)
 {
@@ -435,6 +455,35 @@ static void test_drain(void)
 	close(fd);
 }
 
+/* Sends, and does not receive: it learns the end although what it does not receive waits. */
+static void test_deaf(void)
+{
+	int fd = connected();
+
+	echo(fd, "before");
+	for (int n = 0; n < 40; n++)
+		CHECK(send(fd, "burst", 5, 0) == 5);
+	CHECK(send(fd, "close", 5, 0) == 5);
+	alarm(30);
+	while (send(fd, "more", 4, MSG_NOSIGNAL) == 4)
+		usleep(1000);
+	CHECK(errno == EPIPE);
+	close(fd);
+}
+
+/* A connection uses the first of a list of Service Codes. */
+static void test_services(void)
+{
+	uint32_t codes[33] = { htonl(43), htonl(9), htonl(9) };
+	int fd = dccp_socket(&peer, 0);
+
+	CHECK(setsockopt(fd, SOL_DCCP, DCCP_SOCKOPT_SERVICE, codes, sizeof(codes)) == -1 && errno == EINVAL);
+	CHECK(!setsockopt(fd, SOL_DCCP, DCCP_SOCKOPT_SERVICE, codes, 3 * sizeof(*codes)));
+	CHECK(!connect_place(fd, &peer));
+	echo(fd, "services");
+	close(fd);
+}
+
 static void test_options(void)
 {
 	int fd = opened(0), value = 3;
@@ -521,6 +570,7 @@ static const struct {
 	{ "fork", test_fork }, { "exec", test_exec }, { "inherited", test_inherited },
 	{ "sendmsg", test_sendmsg }, { "emsgsize", test_emsgsize }, { "shutdown", test_shutdown },
 	{ "closed", test_closed }, { "aborted", test_aborted }, { "drain", test_drain },
+	{ "interrupted", test_interrupted }, { "deaf", test_deaf }, { "services", test_services },
 	{ "options", test_options }, { "killed", test_killed }, { "families", test_families },
 };
 

@@ -36,7 +36,7 @@ int main(int argc, char **argv)
 	CHECK(argc == 5);
 	struct place place = place_of(argv[1], atoi(argv[2]));
 	int fd = dccp_socket(&place, 0), left = atoi(argv[3]), failed = 0, status;
-	uint32_t codes[3] = { htonl(42), htonl(43), htonl(44) };
+	uint32_t codes[4] = { htonl(42), htonl(43), htonl(44), htonl(43) };
 
 	CHECK(!setsockopt(fd, SOL_DCCP, DCCP_SOCKOPT_SERVICE, codes, sizeof(codes)));
 	CHECK(!bind(fd, (struct sockaddr *)&place.addr, place.len));

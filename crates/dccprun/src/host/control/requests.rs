@@ -241,8 +241,10 @@ impl Host {
         let places: Vec<DccpAddr> = ips.iter().map(at).collect();
         match &self.carrier {
             Carrier::Engine(engine) => {
+                let services: Vec<_> = settings.services(&self.defaults).into_iter().collect();
                 let options = settings
                     .options(&self.defaults, engine)
+                    .service_codes(&services)
                     .backlog(usize::try_from(backlog).unwrap_or(1).clamp(1, 4096));
                 let options = unstable::permit_system_port(options);
                 let listener = open_listener(&places, udp_port, &options)?;
@@ -320,7 +322,9 @@ impl Host {
         let to = DccpAddr::from((place, remote.port()));
         let link = match &self.carrier {
             Carrier::Engine(engine) => {
+                let service = settings.service(&self.defaults);
                 let options = settings.options(&self.defaults, engine);
+                let options = options.service_codes(service.as_slice());
                 own::connect(to, &from_local(options, local))
             }
             // The daemon chooses the address of this end.

@@ -4,6 +4,7 @@
 //! does not get it. Therefore each side has a descriptor of its own that wakes it: after a look that finds what it waits for, and
 //! after every other call.
 
+use crate::host::link::Ended;
 use core::time::Duration;
 use dccp::ReadyFd;
 use dccp::packet_ring::{Label, PushError};
@@ -119,23 +120,27 @@ impl Ring {
         let _ = rustix::io::read(wake, &mut [0_u8; 8]);
     }
 
-    /// Pushes datagrams, and waits for room. Those that are too long, or come after the end, are lost.
-    pub(super) fn send<'a>(&self, packets: impl Iterator<Item = &'a [u8]>) {
+    /// Pushes datagrams, and waits for room. Those that are too long are lost.
+    ///
+    /// # Errors
+    /// When the connection has ended.
+    pub(super) fn send<'a>(&self, packets: impl Iterator<Item = &'a [u8]>) -> Result<(), Ended> {
         let mut packets = packets.peekable();
         while packets.peek().is_some() {
             let mut shared = self.wait(Side::Send);
             if shared.client.over().is_some() {
-                return;
+                return Err(Ended);
             }
             let mut batch = shared.client.sender().batch();
             while let Some(packet) = packets.peek() {
                 match batch.push(packet, Label::default()) {
                     Err(PushError::Full) => break,
-                    Err(PushError::Broken(_)) => return,
+                    Err(PushError::Broken(_)) => return Err(Ended),
                     Ok(_) | Err(PushError::TooLong { .. }) => packets.next(),
                 };
             }
         }
+        Ok(())
     }
 
     /// Sends what is pushed, closes, and waits for the end. A connection that does not end in time is aborted.
