@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 use dccp_dev::shell::{self, command};
+use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
@@ -29,10 +30,13 @@ fn folder() -> &'static Path {
 /// Compiles C sources, which are named from this crate's folder.
 fn compile(name: &str, sources: &[&str], more: &[&str]) -> PathBuf {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    // A test that runs itself in a network of its own compiles again, while others run the program.
+    let new = program.with_extension(std::process::id().to_string());
     let mut cc = command(&["gcc", "-Wall", "-Wextra", "-Werror", "-g", "-O1"]);
     cc.args(more)
         .args(sources.iter().map(|source| folder().join(source)));
-    shell::output(cc.arg("-o").arg(&program)).unwrap();
+    shell::output(cc.arg("-o").arg(&new)).unwrap();
+    fs::rename(new, &program).unwrap();
     program
 }
 
