@@ -106,7 +106,8 @@ impl Cell {
     /// With one packet more, if that has the same fate and there is room.
     fn lengthened_by(self, fate: Fate) -> Option<Self> {
         let has_room = self.len() < Self::LEN_MAX && self.fate() == fate;
-        has_room.then_some(Self(self.0 + 1))
+        // Computed only with room: 64 missing packets are the greatest value of a byte.
+        has_room.then(|| Self(self.0 + 1))
     }
 }
 
