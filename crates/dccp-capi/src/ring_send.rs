@@ -90,9 +90,11 @@ unsafe fn with<N: From<c_int>>(
         // SAFETY: the program passes null or a ring that no other thread uses.
         let handle = unsafe { memory::exclusive(ring, "ring") }?;
         run(handle.client.sender()).map_err(|failure| {
-            let is_broken = failure.code == DCCP_ERR_RING_BROKEN;
+            if failure.code != DCCP_ERR_RING_BROKEN {
+                return failure;
+            }
             // A server that has ended leaves any bytes in the memory.
-            match handle.client.over().filter(|_| is_broken) {
+            match handle.client.over() {
                 Some(over) => over.clone().into(),
                 None => failure,
             }
