@@ -9,7 +9,7 @@ use crate::options::OptionsHandle;
 use crate::socket::{SocketHandle, descriptor, options_or_default};
 use crate::text;
 use core::ffi::{c_char, c_int, c_void};
-use dccp::{Listener, ReadyFd};
+use dccp::{EngineGone, Listener, ReadyFd};
 use std::net::UdpSocket;
 use std::os::fd::BorrowedFd;
 use std::sync::OnceLock;
@@ -21,6 +21,20 @@ pub struct ListenerHandle {
     /// Those of accepted sockets.
     options: OptionsHandle,
     ready: OnceLock<ReadyFd>,
+}
+
+impl ListenerHandle {
+    /// The listener.
+    ///
+    /// # Errors
+    /// A parent of this process has opened it.
+    fn listener(&self) -> Result<&Listener, Failure> {
+        if self.listener.is_of_this_process() {
+            Ok(&self.listener)
+        } else {
+            Err(EngineGone::default().into())
+        }
+    }
 }
 
 /// Listens at an address and stores a new handle in `*listener`, or NULL if that fails. `address` is
@@ -97,7 +111,7 @@ pub unsafe extern "C" fn dccp_accept(
     status(|| {
         // SAFETY: the program passes null or a live listener.
         let handle = unsafe { memory::shared(listener, "listener") }?;
-        let accept = || SocketHandle::new(handle.listener.accept()?, &handle.options);
+        let accept = || SocketHandle::new(handle.listener()?.accept()?, &handle.options);
         // SAFETY: the program passes room for a pointer.
         unsafe { memory::put_handle(socket, accept, "socket") }
     })
@@ -110,7 +124,8 @@ pub unsafe extern "C" fn dccp_listener_fd(listener: *const ListenerHandle) -> c_
     value(|| {
         // SAFETY: the program passes null or a live listener.
         let handle = unsafe { memory::shared(listener, "listener") }?;
-        descriptor(&handle.ready, || handle.listener.ready_fd())
+        let listener = handle.listener()?;
+        descriptor(&handle.ready, || listener.ready_fd())
     })
 }
 
@@ -127,7 +142,7 @@ pub unsafe extern "C" fn dccp_listener_address(
     value(|| {
         // SAFETY: the program passes null or a live listener.
         let handle = unsafe { memory::shared(listener, "listener") }?;
-        let addresses = handle.listener.local_addrs();
+        let addresses = handle.listener()?.local_addrs();
         let address = addresses.get(index).ok_or_else(|| {
             let count = addresses.len();
             Failure::invalid(format!("index: {index}: must be less than {count}"))
@@ -149,8 +164,9 @@ pub unsafe extern "C" fn dccp_listener_poll_event(
     value(|| {
         // SAFETY: the program passes null or a live listener.
         let handle = unsafe { memory::shared(listener, "listener") }?;
+        let listener = handle.listener()?;
         let poll = || {
-            let found = handle.listener.poll_event();
+            let found = listener.poll_event();
             found.map(|found| CEvent::of_listener(&found))
         };
         // SAFETY: the program passes null or a struct that begins with its size.
@@ -185,7 +201,7 @@ pub unsafe extern "C" fn dccp_listener_stats(
     status(|| {
         // SAFETY: the program passes null or a live listener.
         let handle = unsafe { memory::shared(listener, "listener") }?;
-        let stats = handle.listener.stats();
+        let stats = handle.listener()?.stats();
         let found = CListenerCounters {
             size: size_of::<CListenerCounters>(),
             refused_backlog: stats.refused_backlog,

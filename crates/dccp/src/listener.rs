@@ -231,6 +231,12 @@ impl Listener {
         self.incoming.pop_event()
     }
 
+    /// Whether this process opened the listener, and no parent of it: in a child other calls may wait for ever.
+    #[doc(hidden)]
+    pub fn is_of_this_process(&self) -> bool {
+        self.engine.is_here()
+    }
+
     /// The connections that this listener has refused because of its limits. Packets that it drops or answers without a
     /// connection are in [`Stats::endpoint`](crate::Stats::endpoint) of its connections.
     pub fn stats(&self) -> ListenerStats {
