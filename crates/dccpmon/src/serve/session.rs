@@ -253,9 +253,13 @@ impl Test<'_> {
         let mut usage = self.prepared.restarted();
         let flows = self.start(flows).map_err(|e| Lost::Closed(e.to_string()))?;
         let mut meter = Meter::new(flows, self.request.transport == Transport::Dccp);
-        let (end, packets) = self.watch(&mut meter)?;
+        let (end, stated) = self.watch(&mut meter)?;
         usage.end();
         let elapsed = meter.elapsed();
+        let stated = match (stated, &end) {
+            (None, End::Regular) if !self.request.is_reverse => self.wait_for_count()?,
+            (stated, _) => stated.unwrap_or_default(),
+        };
         if self.request.is_reverse || self.request.is_both {
             meter.finish_sending();
             let packets = meter.packets_sent();
@@ -264,7 +268,7 @@ impl Test<'_> {
         if !self.request.is_reverse {
             meter.finish_receiving();
         }
-        let totals = meter.totals(&packets);
+        let totals = meter.totals(&stated);
         let [sent, received] = Moved::of(&totals, self.request.length_bytes);
         self.metrics.moved(Direction::Sent, sent.bytes);
         self.metrics.moved(Direction::Received, received.bytes);
@@ -312,8 +316,8 @@ impl Test<'_> {
     }
 
     /// Reports the intervals until the sending end has ended, or the test has used its time. Gives the packets that the
-    /// client states for each flow, if it sends.
-    fn watch(&mut self, meter: &mut Meter) -> Result<(End, Vec<u64>), Lost> {
+    /// client states for each flow, if it has ended the test.
+    fn watch(&mut self, meter: &mut Meter) -> Result<(End, Option<Vec<u64>>), Lost> {
         let interval = Duration::from_nanos(self.request.interval_ns);
         let mut next = interval;
         let mut allowance = Allowance::of(self.request);
@@ -328,14 +332,9 @@ impl Test<'_> {
             }
             let until = SAMPLE.min(next.saturating_sub(meter.elapsed()));
             let message = self.channel.poll(clock::now() + until)?;
-            let mut packets = Vec::new();
-            let is_over = match message {
-                Some(Message::Stop) => true,
-                Some(Message::Sent { packets: stated }) => {
-                    packets = believable(stated);
-                    true
-                }
-                Some(_) => return Err(Lost::Nonsense),
+            let stated = message.map(stated).transpose()?;
+            let is_over = match stated {
+                Some(_) => true,
                 None => is_spent || meter.is_done() || (is_ending && self.request.is_reverse),
             };
             let elapsed = meter.elapsed();
@@ -349,9 +348,16 @@ impl Test<'_> {
             }
             if is_over {
                 let end = if is_spent { End::Spent } else { End::Regular };
-                return Ok((end, packets));
+                return Ok((end, stated));
             }
         }
+    }
+
+    /// Waits for the packets that the client states for each flow. Its connections may have ended long before, and then
+    /// only the numbers show the loss of the last packets.
+    fn wait_for_count(&mut self) -> Result<Vec<u64>, Lost> {
+        let message = self.channel.poll(clock::now() + DRAIN_MAX)?;
+        message.map_or(Ok(Vec::new()), stated)
     }
 
     /// Sums the test up in one line of the server's output.
@@ -368,6 +374,15 @@ impl Test<'_> {
             self.request.length_bytes,
             units::rate(crate::result::rate(bytes, time))
         )
+    }
+}
+
+/// The packets of each flow that a client states when it ends a test.
+fn stated(message: Message) -> Result<Vec<u64>, Lost> {
+    match message {
+        Message::Stop => Ok(Vec::new()),
+        Message::Sent { packets } => Ok(believable(packets)),
+        _ => Err(Lost::Nonsense),
     }
 }
 

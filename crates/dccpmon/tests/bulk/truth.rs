@@ -2,11 +2,16 @@
 
 use crate::network::{Network, lossy};
 use crate::support::{Server, assert_exact, client, read};
+use core::net::SocketAddr;
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
 use dccp_emu::log::{Event, EventKind, Observer};
 use dccp_sim::loss::FaultConfig;
 use dccpmon::schema::{Document, Flow};
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::UdpSocket;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 /// The fates of the test's packets in one direction.
 #[derive(Clone, Default)]
@@ -154,12 +159,88 @@ fn truth_emulator_dccp() {
     }
 }
 
+/// Passes datagrams between a client's sockets and a server, but no data from number `lost_from` on. When the client ends
+/// its data connection, its other connection waits for a moment.
+fn pass_without_tail(socket: &UdpSocket, server: SocketAddr, lost_from: u64, is_over: &AtomicBool) {
+    const CLOSE: u8 = 6;
+    const RESET: u8 = 7;
+    let look = Duration::from_millis(1);
+    socket.set_read_timeout(Some(look)).unwrap();
+    let mut to_server: BTreeMap<SocketAddr, UdpSocket> = BTreeMap::new();
+    let mut held: Vec<(SocketAddr, Vec<u8>)> = Vec::new();
+    let (mut data, mut end_at, mut memory) = (None, None, [0; 2000]);
+    while !is_over.load(Ordering::Relaxed) {
+        if end_at.is_some_and(|at: Instant| at.elapsed() > Duration::from_millis(300)) {
+            for (client, datagram) in held.drain(..) {
+                to_server[&client].send(&datagram).unwrap();
+            }
+            end_at = None;
+        }
+        for (client, from) in &to_server {
+            while let Ok(length) = from.recv(&mut memory) {
+                socket.send_to(&memory[..length], client).unwrap();
+            }
+        }
+        let Ok((length, client)) = socket.recv_from(&mut memory) else {
+            continue;
+        };
+        let datagram = &memory[..length];
+        let to = to_server.entry(client).or_insert_with(|| {
+            let to = UdpSocket::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+            to.connect(server).unwrap();
+            to.set_nonblocking(true).unwrap();
+            to
+        });
+        if let Some(number) = number_of(datagram) {
+            data = Some(client);
+            if number >= lost_from {
+                continue;
+            }
+        }
+        if data == Some(client) {
+            if matches!(datagram[8] >> 1 & 0xf, CLOSE | RESET) {
+                end_at = Some(Instant::now());
+            }
+        } else if end_at.is_some() {
+            held.push((client, datagram.to_vec()));
+            continue;
+        }
+        to.send(datagram).unwrap();
+    }
+}
+
+// goal 18: the last packets are lost, and the connection ends before the receiver hears how many there were.
+#[test]
+fn lost_tail_counts_over_dccp() {
+    let server = Server::start("udp");
+    let socket = UdpSocket::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let port = socket.local_addr().unwrap().port().to_string();
+    let to = SocketAddr::from(([127, 0, 0, 1], server.port.parse().unwrap()));
+    let is_over = Arc::new(AtomicBool::new(false));
+    let over = is_over.clone();
+    let thread = std::thread::spawn(move || pass_without_tail(&socket, to, 200, &over));
+    let words = ["-t", "1", "-b", "1M", "-l", "500", "-J"];
+    let output = client(&port, &words).output().unwrap();
+    is_over.store(true, Ordering::Relaxed);
+    thread.join().unwrap();
+    let document = read(&output);
+    assert_eq!(document["status"], "complete", "{document:#}");
+    let document: Document = serde_json::from_value(document).unwrap();
+    let flow = document.summary.unwrap().flows.remove(0);
+    let ledger = flow.ledger.unwrap();
+    assert!(ledger.is_closed() && ledger.sent > 200, "{ledger:?}");
+    assert_eq!(ledger.delivered, 200, "{ledger:?}");
+    let pattern = flow.loss_pattern.unwrap();
+    assert_eq!(pattern.lost_packets, ledger.sent - 200, "{ledger:?}");
+    assert_eq!(pattern.runs.len(), 1, "{pattern:?}");
+}
+
 // goal 22: reordered packets, their extents and n-reordering are those of the log.
 #[test]
 fn truth_of_reordering() {
     let faults = FaultConfig {
         reorder: 0.05,
-        reorder_by: core::time::Duration::from_millis(4),
+        reorder_by: Duration::from_millis(4),
         duplicate: 0.05,
         ..FaultConfig::default()
     };
