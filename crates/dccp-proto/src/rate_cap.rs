@@ -10,13 +10,15 @@ const CATCH_UP: Duration = Duration::from_millis(10);
 const RECHECK: Duration = Duration::from_millis(100);
 /// The longest time for which packets are handed out at once, so that the application can change its mind.
 const COMMIT_HORIZON: Duration = Duration::from_micros(250);
+/// A shorter datagram counts as this many bytes, so that empty ones do not pass for nothing.
+const DATAGRAM_MIN: usize = 64;
 
 /// The most bits of application data per second that all connections with this cap send together. Clones are the same
 /// cap.
 ///
 /// Connections share a cap evenly, packet by packet. Each reserves the departure time of its next packet when congestion
 /// control lets it leave, so that those that wait do not all wake up for the same one. Headers and packets without data do
-/// not count.
+/// not count. A datagram of less than 64 bytes counts as 64.
 ///
 /// ```
 /// use dccp_proto::{Config, rate_cap::RateCap};
@@ -148,6 +150,7 @@ impl Departure {
         now: Instant,
         bytes: usize,
     ) -> Result<u32, Instant> {
+        let bytes = bytes.max(DATAGRAM_MIN);
         while let Some(cap) = caps.get(self.passed) {
             if self.reserved.as_ref().is_some_and(Reservation::is_stale) {
                 self.reserved = None;
@@ -179,6 +182,7 @@ impl Departure {
     /// adds the rest.
     pub(crate) fn on_sent(&mut self, caps: &[RateCap], now: Instant, packets: u32, bytes: usize) {
         self.passed = 0;
+        let bytes = bytes.max(DATAGRAM_MIN);
         let packets = usize::try_from(packets).unwrap_or(usize::MAX);
         let rest = bytes.saturating_mul(packets).saturating_sub(self.bytes);
         for cap in caps {
@@ -219,6 +223,14 @@ mod tests {
         let sum: u64 = sent.iter().sum();
         assert!((1000..=1012).contains(&sum), "{sent:?}");
         assert!(sent.iter().all(|&n| (240..=265).contains(&n)), "{sent:?}");
+    }
+
+    #[test]
+    fn short_and_empty_datagrams_count_as_64_bytes() {
+        for bytes in [0, 1, 63, 64] {
+            let sent = send(&[vec![RateCap::new(512_000)]], bytes, 1_000_000);
+            assert!((1000..=1012).contains(&sent[0]), "{bytes} bytes: {sent:?}");
+        }
     }
 
     #[test]
@@ -279,7 +291,7 @@ mod tests {
     fn datagram_that_grows_while_it_waits_counts_whole() {
         let caps = vec![RateCap::new(8_000_000)];
         let mut departure = Departure::default();
-        assert_eq!(departure.permit(&caps, at(1_000_000), 1), Ok(250));
+        assert_eq!(departure.permit(&caps, at(1_000_000), 100), Ok(2));
         departure.on_sent(&caps, at(1_000_000), 1, 1000);
         assert_eq!(caps[0].lock().free_at, at(991_000));
     }
