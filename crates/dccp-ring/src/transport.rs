@@ -5,7 +5,7 @@
 
 use crate::bell::{self, Bell};
 use crate::error::Violation;
-use crate::index::{AppIndex, START, TransportIndex};
+use crate::index::{AppIndex, START, TransportIndex, is_before};
 use crate::lane::{Lane, Producer};
 use crate::layout::{Control, Entries, Layout};
 use crate::mem::{Memory, Ordering, fence};
@@ -64,6 +64,7 @@ pub struct Source {
     shown: TransportIndex,
     /// The application's indexes as last read.
     app: AppIndex,
+    withdrawn: u64,
     /// The datagram that [`look`](Self::look) offered.
     offered: Option<Place>,
     fates: Producer,
@@ -100,6 +101,7 @@ impl Source {
             ahead: VecDeque::with_capacity(AHEAD_MAX.min(layout.slots.count) as usize),
             shown: TransportIndex::START,
             app: AppIndex::START,
+            withdrawn: 0,
             offered: None,
             fates: Producer::new(fates(layout)),
             fates_missed: 0,
@@ -286,7 +288,11 @@ impl Source {
             .memory
             .atomic(Control::App.at())
             .load(Ordering::Acquire);
-        self.app = AppIndex::checked(word, self.next, self.slots.count)?;
+        let app = AppIndex::checked(word, self.next, self.slots.count)?;
+        if is_before(app.user, self.app.user) {
+            self.withdrawn += u64::from(self.app.user.wrapping_sub(app.user));
+        }
+        self.app = app;
         Ok(())
     }
 
@@ -362,6 +368,12 @@ impl Source {
     /// Reports that found no room.
     pub const fn fates_missed(&self) -> u64 {
         self.fates_missed
+    }
+
+    /// Datagrams that were in the ring at one look, and that the application had withdrawn at the next. Others that it pushed
+    /// in between take their place.
+    pub const fn withdrawn(&self) -> u64 {
+        self.withdrawn
     }
 
     /// Datagrams in the ring, by the indexes as last read.

@@ -58,16 +58,17 @@ impl RingOutbox {
 
     /// Where its datagrams are, those that it has seen.
     pub(crate) fn counts(&self) -> SendCounts {
-        let queued = if self.is_over {
-            0
-        } else {
-            self.source.waiting().into()
-        };
+        let mut queued = self.source.waiting().into();
+        let mut fates = self.fates;
+        fates.withdrawn += self.source.withdrawn();
+        if self.is_over {
+            fates.withdrawn += core::mem::take(&mut queued);
+        }
         SendCounts {
-            pushed: queued + self.in_flight + self.fates.total(),
+            pushed: queued + self.in_flight + fates.total(),
             queued,
             in_flight: self.in_flight,
-            fates: self.fates,
+            fates,
             fates_missed: self.source.fates_missed(),
             fillers: 0,
         }
@@ -337,5 +338,30 @@ mod tests {
         assert_eq!((counts.fates.lost, counts.fates.withdrawn), (1, 4093));
         assert_eq!(outbox.peek(NOW), None);
         assert_eq!(asked.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn pushed_datagrams_stay_counted_when_the_application_withdraws_them() {
+        let (mut app, mut outbox, _) = full(9);
+        let offer = outbox.peek(NOW).unwrap();
+        assert_eq!(outbox.counts().pushed, 4096);
+        let mut held = app.sender.take_back(50).unwrap();
+        for _ in 0..50 {
+            held.withdraw(0);
+        }
+        drop(held);
+        assert!(claim(&mut outbox, offer.slot));
+        let counts = outbox.counts();
+        assert_eq!((counts.pushed, counts.queued), (4096, 4045));
+        assert_eq!(counts.fates.withdrawn, 50);
+        // Those that it holds when the connection ends are withdrawn too.
+        let held = app.sender.take_back(10).unwrap();
+        outbox.end(NOW);
+        let counts = outbox.counts();
+        assert_eq!((counts.pushed, counts.queued), (4096, 0));
+        assert_eq!(counts.fates.withdrawn, 4095);
+        drop(held);
+        outbox.end(NOW);
+        assert_eq!(outbox.counts().pushed, 4096);
     }
 }
