@@ -25,8 +25,8 @@ use std::sync::Arc;
 /// A connection that a [`RingServer`](crate::RingServer) in another process runs, and the ring before it.
 ///
 /// Datagrams, changes and fates are reads and writes of memory. A system call wakes the server only if it sleeps, and this
-/// process only if it waits. Dropping a client sends the pushed datagrams and closes the connection. A
-/// [`RingListener`](crate::RingListener) accepts connections of peers.
+/// process only if it waits. Dropping a client closes the connection when the pushed datagrams have been sent, or after 10 s.
+/// A [`RingListener`](crate::RingListener) accepts connections of peers.
 #[derive(Debug)]
 pub struct RingClient {
     sender: Sender,

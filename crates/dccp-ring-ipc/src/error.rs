@@ -120,7 +120,7 @@ pub enum RingAcceptError {
     TimedOut,
     /// Caller: a connection waits, but the server has no ring left, or the program holds as many connections as it
     /// requested. The text gives the server's reason. The connection goes on waiting, unless the server's system has no
-    /// resources.
+    /// resources. Or the server's policy lets the program listen no more, and the listener has ended.
     #[error("the server refused: {}", printable(.0))]
     Refused(String),
     /// System: the server has ended, and with it the listener.

@@ -23,6 +23,8 @@ const UNACCEPTED: usize = 64;
 pub(crate) struct Listening {
     listener: Arc<Listener>,
     local: DccpAddr,
+    /// The address of the request.
+    requested: DccpAddr,
     caller: RingCaller,
     inventory: Inventory,
     /// Its place in the server's list.
@@ -66,6 +68,7 @@ impl Listening {
             .ok_or("there is no address")?;
         Ok(Self {
             local,
+            requested: request.local,
             caller,
             inventory: inventory.clone(),
             entry: inventory.add_listener(caller, local, request.served(), &listener),
@@ -75,6 +78,11 @@ impl Listening {
             connections: request.connections as usize,
             is_asked: false,
         })
+    }
+
+    /// Returns the address that the application requested.
+    pub(crate) fn requested(&self) -> &DccpAddr {
+        &self.requested
     }
 
     /// Returns the address of the listener.
@@ -97,17 +105,15 @@ impl Listening {
         self.is_asked
     }
 
-    /// Returns the next connection, or the reason for a refusal; the connection then still waits. Returns `None` unless
-    /// the application asks and a connection waits. `held`: the number of connections that the application holds.
-    pub(crate) fn accept(&mut self, room: Room, held: usize) -> Option<Result<Accepted, String>> {
-        if !self.is_asked || !self.listener.is_ready() {
-            return None;
-        }
-        self.is_asked = false;
-        Some(self.take(room, held))
+    /// Whether the application asks for a connection and one waits.
+    pub(crate) fn is_due(&self) -> bool {
+        self.is_asked && self.listener.is_ready()
     }
 
-    fn take(&self, room: Room, held: usize) -> Result<Accepted, String> {
+    /// Returns the next connection, or the reason for a refusal; the connection then still waits. `held`: the number of
+    /// connections that the application holds.
+    pub(crate) fn accept(&mut self, room: Room, held: usize) -> Result<Accepted, String> {
+        self.is_asked = false;
         if held >= self.connections {
             let most = self.connections;
             return Err(format!(

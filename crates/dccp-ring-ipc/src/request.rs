@@ -170,6 +170,20 @@ pub trait RingPolicy: Send {
         Err("this server allows no listeners".into())
     }
 
+    /// Whether an allowed listener may still accept at this address, that of its request: the policy may have changed since.
+    /// Asked before each connection; a listener that may not ends, with this reason. Agrees by default.
+    ///
+    /// # Errors
+    /// When the policy does not let the application listen any more.
+    fn allow_accepting(&mut self, _caller: &RingCaller, _local: &DccpAddr) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// The user who is charged for the requests of user `uid`: the same by default.
+    fn charged_user(&self, uid: u32) -> u32 {
+        uid
+    }
+
     /// The address where an allowed listener is bound: the requested one by default. A server of a whole host has a UDP port of
     /// its own.
     fn local_addr(&self, request: &RingListenRequest) -> DccpAddr {
@@ -226,6 +240,19 @@ impl Policy {
     ) -> Result<Options, String> {
         let asked = catch_unwind(AssertUnwindSafe(|| self.0.allow_listening(caller, request)));
         asked.unwrap_or_else(|_| Err(FAILED.into()))
+    }
+
+    pub(crate) fn allow_accepting(
+        &mut self,
+        caller: &RingCaller,
+        local: &DccpAddr,
+    ) -> Result<(), String> {
+        let asked = catch_unwind(AssertUnwindSafe(|| self.0.allow_accepting(caller, local)));
+        asked.unwrap_or_else(|_| Err(FAILED.into()))
+    }
+
+    pub(crate) fn charged_user(&self, uid: u32) -> u32 {
+        catch_unwind(AssertUnwindSafe(|| self.0.charged_user(uid))).unwrap_or(uid)
     }
 
     /// Adds the law that a request chooses to the options.

@@ -321,7 +321,8 @@ impl Service {
             let Ok(session) = Session::new(channel) else {
                 continue;
             };
-            if !self.arrivals.admit(clock::now(), session.uid()) {
+            let user = self.policy.charged_user(session.uid());
+            if !self.arrivals.admit(clock::now(), user) {
                 session.dismiss("too many requests of this user in a second");
                 continue;
             }
@@ -335,8 +336,9 @@ impl Service {
         if self.silent.len() < SILENT_MAX {
             return;
         }
+        let user_of = |session: &Session| self.policy.charged_user(session.uid());
         let silent = self.silent.iter();
-        let silent = silent.filter_map(|key| Some((*key, self.sessions.get(key)?.uid())));
+        let silent = silent.filter_map(|key| Some((*key, user_of(self.sessions.get(key)?))));
         let silent: Vec<(u64, u32)> = silent.collect();
         let Some(session) = displaced(&silent).and_then(|key| self.take(key)) else {
             return;

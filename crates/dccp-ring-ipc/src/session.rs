@@ -407,11 +407,19 @@ impl Session {
         else {
             return true;
         };
+        if !listening.is_due() {
+            return true;
+        }
+        let (caller, local) = (&self.caller, listening.requested());
+        if let (Err(why), Some(channel)) =
+            (stock.policy.allow_accepting(caller, local), &self.channel)
+        {
+            Self::turn_away(channel, &why);
+            return false;
+        }
         // The listener's session holds one of them.
         let held = Arc::strong_count(permit) - 1;
-        let Some(accepted) = listening.accept(stock.room, held) else {
-            return true;
-        };
+        let accepted = listening.accept(stock.room, held);
         let handed = accepted.and_then(|accepted| self.hand_over(stock, accepted));
         // If the reason cannot be sent, the application has ended.
         handed

@@ -1,6 +1,7 @@
 //! Decides on the requests of programs, by the policy.
 
 use crate::policy::{Logged, Policy, Rule, StartSettings, Target};
+use crate::users::Owners;
 use core::any::Any;
 use dccp::unstable::{permit_system_port, permit_unused_law};
 use dccp::{DccpAddr, Encapsulation, Engine, LawConfig, Options, RateCap, clock};
@@ -22,6 +23,7 @@ pub(crate) struct Admission {
     engine: Engine,
     /// The settings that the daemon started with.
     start: StartSettings,
+    owners: Owners,
     total: RateCap,
     state: Arc<Mutex<State>>,
     log: Arc<Mutex<Log>>,
@@ -45,10 +47,11 @@ struct Account {
 }
 
 impl Admission {
-    pub(crate) fn new(policy: Policy, engine: Engine) -> Self {
+    pub(crate) fn new(policy: Policy, owners: Owners, engine: Engine) -> Self {
         Self {
             engine,
             start: policy.start.clone(),
+            owners,
             total: RateCap::new(policy.max_rate.unwrap_or(NO_CAP)),
             state: Arc::new(Mutex::new(State {
                 policy,
@@ -98,11 +101,25 @@ impl Admission {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Checks whether the daemon was started with this carrier: a rule may have been read since that permits another.
+    fn check_carrier(&self, carrier: Encapsulation) -> Result<(), String> {
+        if self.start.over.contains(&carrier) {
+            return Ok(());
+        }
+        Err(format!(
+            "the host's policy does not allow DCCP over {carrier}"
+        ))
+    }
+
     /// Decides on a request, and writes the decision to the log.
     fn decide(&self, caller: &RingCaller, wanted: &Wanted<'_>) -> Result<Options, String> {
         let (decided, logged) = {
+            let user = self.owners.of(caller.uid);
             let mut state = self.lock();
-            (state.decide(caller, wanted), state.policy.log)
+            let decided = self
+                .check_carrier(wanted.encapsulation)
+                .and_then(|()| state.decide(caller, user, wanted));
+            (decided, state.policy.log)
         };
         let is_logged = match (logged, &decided) {
             (Logged::Nothing, _) | (Logged::Refusals, Ok(_)) => false,
@@ -158,21 +175,32 @@ impl Action {
 }
 
 impl State {
-    /// Checks a request, and counts what it asks for. The cap of a user is that of the rule that the first program met.
-    fn decide(&mut self, caller: &RingCaller, wanted: &Wanted<'_>) -> Result<Options, String> {
-        let Some(rule) = self.policy.rule(caller.uid, caller.gid) else {
-            let uid = caller.uid;
-            return Err(format!("no rule of the host's policy names the user {uid}"));
-        };
+    /// The rule for a caller.
+    fn rule(&self, caller: &RingCaller) -> Result<&Rule, String> {
+        let RingCaller { uid, gid, .. } = caller;
+        let rule = self.policy.rule(*uid, *gid);
+        rule.ok_or_else(|| format!("no rule of the host's policy names the user {uid}"))
+    }
+
+    /// Checks a request, and charges `user` for it. The cap of a user is that of the rule that the first program met.
+    fn decide(
+        &mut self,
+        caller: &RingCaller,
+        user: u32,
+        wanted: &Wanted<'_>,
+    ) -> Result<Options, String> {
+        let rule = self.rule(caller)?;
         let options = check(rule, wanted)?;
-        let account = self.users.entry(caller.uid).or_insert_with(|| Account {
+        let most = rule.max_connections;
+        let max_rate = rule.max_rate;
+        let account = self.users.entry(user).or_insert_with(|| Account {
             gid: caller.gid,
             connections: 0,
-            cap: RateCap::new(rule.max_rate.unwrap_or(NO_CAP)),
+            cap: RateCap::new(max_rate.unwrap_or(NO_CAP)),
         });
         let sum = account.connections.saturating_add(wanted.connections);
-        if sum > rule.max_connections {
-            let (held, most) = (account.connections, rule.max_connections);
+        if sum > most {
+            let held = account.connections;
             return Err(format!(
                 "this user has {held} connections, and the host's policy allows {most}"
             ));
@@ -192,27 +220,29 @@ impl State {
     }
 
     /// Takes back what an ended request counted for.
-    fn release(&mut self, caller: &RingCaller, connections: u32) {
-        if let Some(account) = self.users.get_mut(&caller.uid) {
+    fn release(&mut self, user: u32, connections: u32) {
+        if let Some(account) = self.users.get_mut(&user) {
             // The account stays: a new one would have a cap that is not used up.
             account.connections = account.connections.saturating_sub(connections);
         }
     }
 }
 
+/// Checks whether a rule permits an address.
+fn check_target(rule: &Rule, action: Action, address: &DccpAddr) -> Result<(), String> {
+    let mut targets = action.targets(rule).iter();
+    if targets.any(|target| target.has(address)) {
+        return Ok(());
+    }
+    let verb = action.verb();
+    Err(format!(
+        "the host's policy does not let this user {verb} {address}"
+    ))
+}
+
 /// Checks what a rule says about a request, the number of connections apart. Returns the options of the connection.
 fn check(rule: &Rule, wanted: &Wanted<'_>) -> Result<Options, String> {
-    if !wanted
-        .action
-        .targets(rule)
-        .iter()
-        .any(|target| target.has(&wanted.address))
-    {
-        let (verb, address) = (wanted.action.verb(), wanted.address);
-        return Err(format!(
-            "the host's policy does not let this user {verb} {address}"
-        ));
-    }
+    check_target(rule, wanted.action, &wanted.address)?;
     if !rule.over.contains(&wanted.encapsulation) {
         return Err(format!(
             "the host's policy does not allow DCCP over {}",
@@ -285,6 +315,14 @@ impl RingPolicy for Admission {
         self.decide(caller, &wanted)
     }
 
+    fn allow_accepting(&mut self, caller: &RingCaller, local: &DccpAddr) -> Result<(), String> {
+        check_target(self.lock().rule(caller)?, Action::Listen, local)
+    }
+
+    fn charged_user(&self, uid: u32) -> u32 {
+        self.owners.of(uid)
+    }
+
     fn local_addr(&self, request: &RingListenRequest) -> DccpAddr {
         let mut local = request.local;
         local.udp_port = self.start.udp_port;
@@ -312,7 +350,8 @@ impl RingPolicy for Admission {
     }
 
     fn released(&mut self, caller: &RingCaller, connections: u32) {
-        self.lock().release(caller, connections);
+        let user = self.owners.of(caller.uid);
+        self.lock().release(user, connections);
     }
 }
 
@@ -340,4 +379,39 @@ pub(crate) fn number_of(connection: &LentConnection) -> u32 {
 /// The counters of a listener.
 pub(crate) fn counters_of_listener(lent: &LentListener) -> ListenerCounters {
     ListenerCounters::new(lent.caller.uid, &lent.services, &lent.listener)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dccp::packet_ring::Shape;
+
+    #[test]
+    fn owner_of_subordinate_ids_is_charged_for_them() {
+        let policy = std::env::temp_dir().join(format!("dccpd-owner-{}", std::process::id()));
+        let rule = "[[rule]]\nusers = [\"*\"]\nconnect = [\"*\"]\nmax-connections = 2";
+        std::fs::write(&policy, rule).unwrap();
+        let owners = Owners::parse("4242:100000:10");
+        let mut admission = Admission::new(
+            Policy::read(&policy).unwrap(),
+            owners,
+            Engine::shared().unwrap(),
+        );
+        std::fs::remove_file(policy).unwrap();
+        let to = "127.0.0.1:6511/5001".parse().unwrap();
+        let request = RingRequest::new(to, Shape::new(8, 100));
+        let caller = |uid| RingCaller {
+            pid: 1,
+            uid,
+            gid: uid,
+        };
+        for uid in [4242, 100_001] {
+            let _ = admission.allow(&caller(uid), &request).unwrap();
+        }
+        let why = admission.allow(&caller(100_009), &request).unwrap_err();
+        assert!(why.starts_with("this user has 2 connections"), "{why}");
+        let _ = admission.allow(&caller(100_010), &request).unwrap();
+        admission.released(&caller(100_001), 1);
+        let _ = admission.allow(&caller(100_009), &request).unwrap();
+    }
 }

@@ -4,7 +4,7 @@ use crate::admin::{Program, Report};
 use crate::admission::{Admission, counters_of, counters_of_listener, number_of};
 use crate::policy::Policy;
 use crate::trace::Traces;
-use dccp::{Engine, Instant, clock};
+use dccp::{Engine, EngineGone, Instant, clock};
 use dccp_cli::Failure;
 use dccp_counters::Snapshot;
 use dccp_ring_ipc::{LentConnection, RingServer};
@@ -54,7 +54,10 @@ impl Daemon {
     }
 
     /// The counters of the host now.
-    pub(crate) fn snapshot(&self) -> Snapshot {
+    ///
+    /// # Errors
+    /// The engine is gone.
+    pub(crate) fn snapshot(&self) -> Result<Snapshot, EngineGone> {
         let connections = self.rings.connections();
         let connections: Vec<_> = connections
             .iter()
@@ -65,30 +68,33 @@ impl Daemon {
             .iter()
             .map(|lent| (lent.id, counters_of_listener(lent)))
             .collect();
-        let engine = self.engine.stats().into_iter().collect::<Vec<_>>();
+        let engine = self.engine.stats()?;
         let uptime = clock::now() - self.since;
         // Those that have ended since the lists were made.
         let (ended, counted) = self.admission.ended();
-        Snapshot::new(
+        Ok(Snapshot::new(
             uptime,
             &ended,
-            &engine,
+            &[engine],
             without(connections, &counted),
             without(listeners, &counted),
-        )
+        ))
     }
 
     /// The counters, and the program of each connection.
-    pub(crate) fn report(&self) -> Report {
+    ///
+    /// # Errors
+    /// The engine is gone.
+    pub(crate) fn report(&self) -> Result<Report, EngineGone> {
         let lent = self.rings.connections();
         let program = |lent: &LentConnection| Program {
             connection: number_of(lent),
             pid: lent.caller.pid,
         };
-        Report {
+        Ok(Report {
             programs: lent.iter().map(program).collect(),
-            snapshot: self.snapshot(),
-        }
+            snapshot: self.snapshot()?,
+        })
     }
 
     /// Whether the thread of rings and the engine work.

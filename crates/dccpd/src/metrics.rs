@@ -9,6 +9,7 @@ use dccp_counters::Snapshot;
 use dccp_counters::prometheus::Exporter;
 use dccp_metrics::Server;
 use prometheus_client::registry::Registry;
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Connections that have series of their own at most.
@@ -31,7 +32,7 @@ pub(crate) fn serve(
         if let Some((_, snapshot)) = last.as_ref().filter(is_young) {
             return Ok(snapshot.clone());
         }
-        let snapshot = daemon.snapshot();
+        let snapshot = daemon.snapshot().map_err(io::Error::other)?;
         *last = Some((now, snapshot.clone()));
         Ok(snapshot)
     };

@@ -6,6 +6,7 @@ use crate::daemon::Daemon;
 use crate::metrics;
 use crate::policy::{Policy, StartSettings};
 use crate::trace::Traces;
+use crate::users::Owners;
 use core::num::NonZeroUsize;
 use core::time::Duration;
 use dccp::unstable::io::local::refuse_descriptors;
@@ -52,7 +53,7 @@ pub(crate) fn run(path: &Path) -> Result<u8, Failure> {
     if settings.over.contains(&Encapsulation::Ip) {
         check_protocol_33(&engine)?;
     }
-    let admission = Admission::new(policy, engine.clone());
+    let admission = Admission::new(policy, Owners::read(), engine.clone());
     let daemon = Arc::new(Daemon {
         policy: path.to_owned(),
         rings: lend(&settings, sockets.rings, admission.clone())?,

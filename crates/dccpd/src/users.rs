@@ -1,6 +1,7 @@
 //! Users and groups of a policy, by name or number.
 
 use core::fmt;
+use core::ops::RangeInclusive;
 use dccp_cli::Failure;
 use nix::unistd::{Group, User};
 use std::collections::BTreeSet;
@@ -31,9 +32,7 @@ impl UserSet {
             } else if let Some(name) = word.strip_prefix('@') {
                 set.add_group(name)?;
             } else {
-                let found = number_or(word, |name| {
-                    Ok(User::from_name(name)?.map(|u| u.uid.as_raw()))
-                });
+                let found = number_or(word, uid_of);
                 let uid = found.ok_or_else(|| {
                     let problem = format!("{word}: there is no such user");
                     Failure::usage(problem, "write a user's name or number, @GROUP, or *")
@@ -87,6 +86,41 @@ impl fmt::Display for UserSet {
     }
 }
 
+/// The users who own subordinate user IDs (subuid(5)): each can have processes with thousands of user IDs, and still counts
+/// once. The IDs that root hands out are users of their own.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Owners(Vec<(RangeInclusive<u32>, u32)>);
+
+impl Owners {
+    /// Reads `/etc/subuid`. A host without this file has no subordinate user IDs.
+    pub(crate) fn read() -> Self {
+        Self::parse(&std::fs::read_to_string("/etc/subuid").unwrap_or_default())
+    }
+
+    pub(crate) fn parse(text: &str) -> Self {
+        let line = |line: &str| {
+            let mut fields = line.split(':');
+            let owner = number_or(fields.next()?, uid_of)?;
+            let first: u32 = fields.next()?.trim().parse().ok()?;
+            let count: u32 = fields.next()?.trim().parse().ok()?;
+            let last = first.checked_add(count.checked_sub(1)?)?;
+            (owner != 0).then_some((first..=last, owner))
+        };
+        Self(text.lines().filter_map(line).collect())
+    }
+
+    /// The owner of a subordinate user ID, or else the user with this ID.
+    pub(crate) fn of(&self, uid: u32) -> u32 {
+        let owned = self.0.iter().find(|(range, _)| range.contains(&uid));
+        owned.map_or(uid, |(_, owner)| *owner)
+    }
+}
+
+/// The number of a user.
+fn uid_of(name: &str) -> nix::Result<Option<u32>> {
+    Ok(User::from_name(name)?.map(|user| user.uid.as_raw()))
+}
+
 /// Reads a number, or looks a name up.
 fn number_or(word: &str, look_up: impl Fn(&str) -> nix::Result<Option<u32>>) -> Option<u32> {
     word.parse().ok().or_else(|| look_up(word).ok().flatten())
@@ -124,6 +158,21 @@ mod tests {
         // The first group of root.
         assert!(set.has(0, 4242));
         assert!(read(&["@0"]).unwrap().has(4242, 0));
+    }
+
+    #[test]
+    fn subordinate_ids_belong_to_their_owner() {
+        let text = "4242:100000:65536\nnobody-of-this-name:1:9\nroot:300000:65536\n\n4243:4294967295:9\n4244:5:0";
+        let owners = Owners::parse(text);
+        assert_eq!(
+            [99_999, 100_000, 165_535].map(|uid| owners.of(uid)),
+            [99_999, 4242, 4242]
+        );
+        assert_eq!(
+            [165_536, 1, 300_000, 5].map(|uid| owners.of(uid)),
+            [165_536, 1, 300_000, 5]
+        );
+        assert_eq!(owners.of(u32::MAX), u32::MAX);
     }
 
     #[test]

@@ -120,7 +120,8 @@ runs DCCP for all programs of a host
  A policy says which users may connect and listen where, and how fast.
  .
  dccpctl shows connections and counters, traces connections and answers snmpd.
- The service starts when its socket is enabled: systemctl enable dccpd.socket."
+ It starts at boot after systemctl enable dccpd.service; with dccpd.socket
+ alone, when the first program asks for it."
         }
         Program::Dccprun => {
             "\

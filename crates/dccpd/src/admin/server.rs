@@ -112,7 +112,13 @@ fn answer(stream: &UnixStream, daemon: &Daemon) -> io::Result<()> {
         return refuse(stream, ("the request has another form".into(), next));
     };
     match request {
-        Request::Report => reply(stream, &daemon.report()),
+        Request::Report => match daemon.report() {
+            Ok(report) => reply(stream, &report),
+            Err(gone) => {
+                let next = "systemd ends and starts dccpd soon; otherwise start it again";
+                refuse(stream, (gone.to_string(), next))
+            }
+        },
         Request::Reload => match daemon.reload() {
             Ok(needs_restart) => reply(stream, &Reloaded { needs_restart }),
             Err(failure) => send(
@@ -171,7 +177,25 @@ fn trace(stream: &UnixStream, daemon: &Daemon, wanted: &TraceRequest) -> io::Res
             connection.socket.close_reason().map(|_| End::AfterTheQueue)
         }
     };
-    trace.write(io::BufWriter::new(stream), end_of)
+    trace.write(io::BufWriter::new(Patient(stream)), end_of)
+}
+
+/// A client that takes a trace as slowly as it likes. The packets meanwhile wait in the queue of the trace.
+struct Patient<'a>(&'a UnixStream);
+
+impl io::Write for Patient<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            match self.0.write(bytes) {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock && !has_gone(self.0) => {}
+                written => return written,
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// Whether a client that sends nothing more has closed the connection.

@@ -1,7 +1,10 @@
 //! `dccpctl`.
 
 use crate::support::{Daemon, OPEN, eventually, exchange, is_inside};
-use std::process::Command;
+use dccp::clock;
+use dccp::packet_ring::Label;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 #[test]
 fn connections_listeners_and_counters_are_shown() {
@@ -97,6 +100,36 @@ fn trace_has_the_packets_of_one_connection() {
     assert_eq!(types.last(), Some(&5));
     let output = daemon.control(&["trace", "999"]);
     assert_eq!(output.status.code(), Some(4));
+}
+
+#[test]
+fn trace_waits_for_a_slow_reader() {
+    if !is_inside("control::trace_waits_for_a_slow_reader") {
+        return;
+    }
+    let daemon = Daemon::start("slow-reader", OPEN);
+    let (mut client, mut server) = daemon.pair();
+    let id = daemon.connections()[0]["id"].to_string();
+    let mut trace = Command::new(env!("CARGO_BIN_EXE_dccpctl"));
+    trace.arg("--admin-socket").arg(daemon.admin());
+    trace.args(["trace", &id, "--snap", "1400"]);
+    let trace = trace.stdout(Stdio::piped()).spawn().unwrap();
+    // The pipe and the socket have less room than this, and the daemon waits for longer than for an answer.
+    let begin = clock::now();
+    while clock::now() - begin < Duration::from_secs(6) {
+        for _ in 0..10 {
+            client.sender().push(&[7; 1400], Label::default()).unwrap();
+            assert_eq!(server.recv(&mut [0; 1400]), Ok(1400));
+        }
+        client.recv_fates(&mut Vec::new(), 1000).unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    drop((client, server));
+    let output = trace.wait_with_output().unwrap();
+    assert!(output.status.success());
+    let types = blocks(&output.stdout);
+    assert!(types.len() > 1000, "{}", types.len());
+    assert_eq!(types.last(), Some(&5), "the statistics");
 }
 
 #[test]

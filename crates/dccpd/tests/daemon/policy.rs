@@ -175,6 +175,49 @@ fn changed_policy_counts_after_a_signal_or_a_command() {
 }
 
 #[test]
+fn listener_whose_user_may_listen_no_more_ends() {
+    if !is_inside("policy::listener_whose_user_may_listen_no_more_ends") {
+        return;
+    }
+    let daemon = Daemon::start("no-more", OPEN);
+    let mut listener = daemon.listen("127.0.0.1:0/5001").unwrap();
+    let connect = || daemon.connect("127.0.0.1:6511/5001");
+    let mut client = connect().unwrap();
+    let mut server = listener.accept().unwrap();
+    daemon.write_policy("[[rule]]\nusers = [\"*\"]\nconnect = [\"*\"]");
+    daemon.show(&["reload"]);
+    let _waits = connect().unwrap();
+    let why = listener.accept().unwrap_err().to_string();
+    assert!(
+        why.contains("does not let this user listen at 127.0.0.1:0/5001"),
+        "{why}"
+    );
+    eventually(|| daemon.listeners().is_empty().then_some(()));
+    exchange(&mut client, &mut server);
+}
+
+#[test]
+fn carrier_that_a_new_policy_adds_counts_after_a_restart() {
+    if !is_inside("policy::carrier_that_a_new_policy_adds_counts_after_a_restart") {
+        return;
+    }
+    let mut daemon = Daemon::start("carrier", OPEN);
+    daemon.write_policy(&format!("over = [\"udp\", \"ip\"]\n{OPEN}"));
+    let output = daemon.control(&["reload"]);
+    if String::from_utf8_lossy(&output.stderr).contains("CAP_NET_RAW") {
+        println!("SKIP: needs the right to use protocol 33");
+        return;
+    }
+    let to = "127.0.0.1:0/5001".parse().unwrap();
+    let over_ip = RingListenRequest::new(to, SHAPE).encapsulation(Encapsulation::Ip);
+    let why = refusal(daemon.listen_to(&over_ip));
+    assert_eq!(why, "the host's policy does not allow DCCP over ip");
+    daemon.kill();
+    daemon.restart();
+    daemon.listen_to(&over_ip).unwrap();
+}
+
+#[test]
 fn policy_that_needs_a_missing_right_does_not_come_into_force() {
     if !is_inside("policy::policy_that_needs_a_missing_right_does_not_come_into_force") {
         return;
