@@ -164,15 +164,15 @@ DCCP_RING_ASSERT(sizeof(dccp_ring_slot) == 24, "slot");
 DCCP_RING_ASSERT(sizeof(dccp_ring_fate) == 24, "fate");
 DCCP_RING_ASSERT(sizeof(dccp_ring_arrival) == 24, "arrival");
 
-// The places of a ring's parts in bytes.
+// The places of a ring's parts in bytes. Also where addresses have 32 bits, no shape makes them wrap.
 typedef struct dccp_ring_places {
-    size_t order;
-    size_t slots;
-    size_t slot_stride;
-    size_t fates;
-    size_t arrivals;
-    size_t arrival_stride;
-    size_t end;
+    uint64_t order;
+    uint64_t slots;
+    uint64_t slot_stride;
+    uint64_t fates;
+    uint64_t arrivals;
+    uint64_t arrival_stride;
+    uint64_t end;
 } dccp_ring_places;
 
 // A program's own record of a ring. The fields are for the functions below, except `is_over` and the shape.
@@ -214,7 +214,7 @@ static inline bool dccp_ring_is_before(uint32_t a, uint32_t b) {
     return (uint32_t)(a - b) > UINT32_MAX / 2;
 }
 
-static inline size_t dccp_ring_round_up(size_t bytes, size_t to) {
+static inline uint64_t dccp_ring_round_up(uint64_t bytes, uint64_t to) {
     return (bytes + to - 1) / to * to;
 }
 
@@ -223,11 +223,11 @@ static inline dccp_ring_places dccp_ring_places_of(uint32_t slots, uint32_t slot
                                                    uint32_t arrivals, uint32_t arrival_bytes) {
     dccp_ring_places at;
     at.order = sizeof(dccp_ring_head);
-    at.slots = dccp_ring_round_up(at.order + slots * sizeof(dccp_ring_place), 64);
-    at.slot_stride = dccp_ring_round_up(sizeof(dccp_ring_slot) + slot_bytes, 64);
+    at.slots = dccp_ring_round_up(at.order + (uint64_t)slots * sizeof(dccp_ring_place), 64);
+    at.slot_stride = dccp_ring_round_up((uint64_t)sizeof(dccp_ring_slot) + slot_bytes, 64);
     at.fates = at.slots + slots * at.slot_stride;
-    at.arrivals = dccp_ring_round_up(at.fates + fates * sizeof(dccp_ring_fate), 64);
-    at.arrival_stride = dccp_ring_round_up(sizeof(dccp_ring_arrival) + arrival_bytes, 64);
+    at.arrivals = dccp_ring_round_up(at.fates + (uint64_t)fates * sizeof(dccp_ring_fate), 64);
+    at.arrival_stride = dccp_ring_round_up((uint64_t)sizeof(dccp_ring_arrival) + arrival_bytes, 64);
     at.end = at.arrivals + arrivals * at.arrival_stride;
     return at;
 }
@@ -374,7 +374,7 @@ static inline void dccp_ring_view_write_place(dccp_ring_view *view, uint32_t pos
 
 // Appends a claimed slot with `len` bytes, at most `slot_bytes`. The server sees it after dccp_ring_view_release().
 static inline void dccp_ring_view_append(dccp_ring_view *view, dccp_ring_slot *slot, size_t len, uint64_t deadline_ns) {
-    size_t offset = (size_t)((unsigned char *)slot - view->memory) - view->places.slots;
+    uint64_t offset = (uint64_t)((unsigned char *)slot - view->memory) - view->places.slots;
     dccp_ring_view_write_place(view, view->user, (uint32_t)(offset / view->places.slot_stride), len, deadline_ns);
     view->user++;
 }
