@@ -124,6 +124,19 @@ fn examples_have_no_error_with_address_sanitizer() {
 }
 
 #[test]
+fn child_of_fork_cannot_use_the_sockets_of_its_parent() {
+    let test = "child_of_fork_cannot_use_the_sockets_of_its_parent";
+    let Some(cc) = compiler(test, "cc") else {
+        return;
+    };
+    let shared = shared();
+    let mut more = as_words(&shared);
+    more.push("-std=c11");
+    let program = compile(&cc, "tests/c/fork.c", "fork", &more);
+    output(&mut command(&[program])).unwrap();
+}
+
+#[test]
 fn program_of_the_guide_compiles() {
     let Some(cc) = compiler("program_of_the_guide_compiles", "cc") else {
         return;
