@@ -94,14 +94,17 @@ pub unsafe extern "C" fn bind(fd: c_int, addr: *const sockaddr, len: socklen_t) 
 /// Makes a socket a listener.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn listen(fd: c_int, backlog: c_int) -> c_int {
-    if let Some(key) = ours::key(fd)
+    // The host connects to this socket for each DCCP connection that it has accepted, from its answer on.
+    // SAFETY: the caller keeps the contract of the function.
+    let listening = unsafe { native::listen(fd, backlog) };
+    if listening == 0
+        && let Some(key) = ours::key(fd)
         && let Err(error) = ask(Op::Listen, key, backlog, &[])
     {
+        // The Unix socket stays a listener, to which the host does not connect.
         return native::fail(error);
     }
-    // The host connects to this socket for each DCCP connection that it has accepted.
-    // SAFETY: the caller keeps the contract of the function.
-    unsafe { native::listen(fd, backlog) }
+    listening
 }
 
 /// Connects a socket to a peer.

@@ -66,6 +66,12 @@ program!(
     ["tests/programs/counter.c"],
     ["-shared", "-fPIC"]
 );
+program!(
+    slow,
+    "libslow.so",
+    ["tests/programs/slow.c"],
+    ["-shared", "-fPIC"]
+);
 // The test program that runs in the guest with the kernel's DCCP, unchanged.
 program!(
     dccp_peer,
