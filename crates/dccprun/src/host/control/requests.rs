@@ -333,6 +333,7 @@ impl Host {
             std::thread::sleep(Duration::from_millis(10));
         }
     }
+
     /// Starts the thread of a connection. It answers at the end of the handshake, if the program waits.
     fn start(
         self: &Arc<Self>,
@@ -341,16 +342,19 @@ impl Host {
         channel: Option<OwnedFd>,
     ) -> Option<(OwnedFd, Result<Answer, i32>)> {
         let key = carried.key;
+        let channel = channel.map(Arc::new);
         let caller = Caller {
             plugs: u32::try_from(request.argument).unwrap_or(0),
-            channel,
+            channel: channel.clone(),
         };
         let run = move |host: &Arc<Self>| carried.connect(host, caller);
-        if self.spawn("dccprun-out", run).is_err() {
-            // The program's socket and its channel are closed.
-            self.table().end(key, libc::ENOBUFS);
+        if self.spawn("dccprun-out", run).is_ok() {
+            return None;
         }
-        None
+        // The program's socket is closed. A call that waits returns the error.
+        let error = if channel.is_some() { 0 } else { libc::ENOBUFS };
+        self.table().end(key, error);
+        Some((Arc::into_inner(channel?)?, Err(libc::ENOBUFS)))
     }
 
     /// The connection whose handshake begins; `None`: it is open already.
