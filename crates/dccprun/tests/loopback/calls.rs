@@ -133,3 +133,11 @@ fn listen_works_again_after_a_failure() {
     assert!(run_client(&port, &words).status.success());
     assert_eq!(listener.end(), Some(0));
 }
+
+#[test]
+fn connection_waits_for_free_descriptors_to_be_accepted() {
+    let server = Server::start_in_mode("limit", "127.0.0.1", 1);
+    let words = [word(client()), "127.0.0.1", "5001", "echo"];
+    assert!(run_client(&server.udp_port, &words).status.success());
+    assert_eq!(server.running.end(), Some(0));
+}

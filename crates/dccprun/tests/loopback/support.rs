@@ -171,6 +171,10 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(address: &str, connections: u32) -> Self {
+        Self::start_in_mode("-", address, connections)
+    }
+
+    pub(crate) fn start_in_mode(mode: &str, address: &str, connections: u32) -> Self {
         let udp_port = free_port();
         let connections = connections.to_string();
         let words = [
@@ -180,7 +184,7 @@ impl Server {
             address,
             "5001",
             &connections,
-            "-",
+            mode,
         ];
         let running = Running::start(dccprun(&words));
         running.wait_for("ready");
