@@ -63,7 +63,9 @@ pub(crate) unsafe fn receive(fd: c_int, header: *mut msghdr, flags: c_int) -> Op
     look_flags.set(RecvFlags::DONTWAIT, flags & MSG_DONTWAIT != 0);
     let mut looks = 0;
     loop {
-        if queue.is_switched()
+        // Only then there are no datagrams in the socket any more. Another thread may switch while this one looks.
+        let was_switched = queue.is_switched();
+        if was_switched
             // SAFETY: the caller promises a message.
             && let Some(received) = unsafe { take(&queue, fd, header, flags, &bell) }
         {
@@ -71,7 +73,7 @@ pub(crate) unsafe fn receive(fd: c_int, header: *mut msghdr, flags: c_int) -> Op
         }
         // One that is switched may have been filled since.
         let is_empty = queue.begin_waiting();
-        let found = if is_empty || !queue.is_switched() {
+        let found = if is_empty || !was_switched {
             Some(look(fd, look_flags, &bell))
         } else {
             None
@@ -90,9 +92,10 @@ pub(crate) unsafe fn receive(fd: c_int, header: *mut msghdr, flags: c_int) -> Op
                 }
                 pause(&mut looks);
             }
-            // The host may have filled the queue before the end.
-            Ok(Found::Other) if queue.is_switched() && !queue.is_empty() => {}
-            Ok(Found::Other) if queue.is_switched() => return None,
+            // The end.
+            Ok(Found::Other) if was_switched && queue.is_empty() => return None,
+            // Another thread has switched, or the host has filled the queue before the end.
+            Ok(Found::Other) if queue.is_switched() => {}
             Ok(Found::Other) => {
                 if queue.begin_reading() || looks > LOOKS {
                     // SAFETY: as above.
