@@ -158,7 +158,8 @@ pub(crate) fn ask_for_descriptor(op: Op, key: SocketKey) -> Result<OwnedFd, c_in
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let parts = &mut [IoSliceMut::new(&mut buffer)];
-    let received = recvmsg(&channel, parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC);
+    let receive = || recvmsg(&channel, parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC);
+    let received = rustix::io::retry_on_intr(receive);
     let len = received.map_err(|_| ENETDOWN)?.bytes;
     let descriptor = ancillary.drain().find_map(|message| match message {
         RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
