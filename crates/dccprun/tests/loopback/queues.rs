@@ -1,6 +1,7 @@
 //! Sockets whose datagrams go through queues in shared memory: each part of `queues.c` against `server.c`.
 
 use crate::support::{Running, Server, dccprun, queues, run_client, word};
+use dccp_dev::rerun::is_inside;
 use std::process::Command;
 
 fn check(part: &str, connections: u32) {
@@ -63,4 +64,11 @@ fn thread_that_receives_during_the_handshake_finds_the_queue() {
     assert!(signal("CONT").unwrap().success());
     assert_eq!(client.end(), Some(0));
     assert_eq!(server.running.end(), Some(0));
+}
+
+#[test]
+fn datagrams_above_a_lower_path_mtu_are_refused() {
+    if is_inside("queues::datagrams_above_a_lower_path_mtu_are_refused", "") {
+        check("narrow", 1);
+    }
 }

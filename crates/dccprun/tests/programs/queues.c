@@ -318,6 +318,31 @@ static void test_end(void)
 	close(fd);
 }
 
+/* Once the path is narrower, what is too long is refused, and the rest still arrives. */
+static void test_narrow(void)
+{
+	static char data[65536];
+	int fd = used(), full, mps, tries = 0;
+	socklen_t len = sizeof(full);
+
+	CHECK(!getsockopt(fd, SOL_DCCP, DCCP_SOCKOPT_GET_CUR_MPS, &full, &len));
+	CHECK(full > 1000 && send(fd, data, full, 0) == full);
+	CHECK(recv(fd, data, sizeof(data), 0) == full);
+	CHECK(!system("ip link set lo mtu 800"));
+	/* The first one that is lost tells it. */
+	while (send(fd, data, full, 0) == full) {
+		CHECK(tries++ < 1000);
+		usleep(10000);
+	}
+	CHECK(errno == EMSGSIZE);
+	CHECK(!getsockopt(fd, SOL_DCCP, DCCP_SOCKOPT_GET_CUR_MPS, &mps, &len));
+	CHECK(mps > 500 && mps < 800);
+	CHECK(send(fd, data, mps + 1, 0) == -1 && errno == EMSGSIZE);
+	CHECK(send(fd, data, mps, 0) == mps && recv(fd, data, sizeof(data), 0) == mps);
+	printf("%d lost\n", tries);
+	close(fd);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -325,7 +350,7 @@ static const struct {
 	{ "kinds", test_kinds }, { "room", test_room }, { "threads", test_threads },
 	{ "exec", test_exec }, { "inherited", test_inherited },
 	{ "processes", test_processes }, { "reuse", test_reuse },
-	{ "handshake", test_handshake }, { "end", test_end },
+	{ "handshake", test_handshake }, { "end", test_end }, { "narrow", test_narrow },
 };
 
 int main(int argc, char **argv)
