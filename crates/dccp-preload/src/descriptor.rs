@@ -105,7 +105,11 @@ pub unsafe extern "C" fn dup(fd: c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dup2(fd: c_int, to: c_int) -> c_int {
     // SAFETY: the caller keeps the contract of the function.
-    renewed(unsafe { native::dup2(fd, to) })
+    let duplicate = unsafe { native::dup2(fd, to) };
+    if fd == to {
+        return duplicate;
+    }
+    renewed(duplicate)
 }
 
 /// As [`dup2`], with flags.

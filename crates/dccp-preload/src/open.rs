@@ -8,7 +8,7 @@ use core::ffi::c_int;
 use dccprun_message::{Family, HostKey, MPS_UNCONNECTED, Op, Role, SocketKey, address};
 use libc::{AF_INET, AF_INET6, SOCK_CLOEXEC, SOCK_NONBLOCK, sockaddr, socklen_t};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::{BorrowedFd, IntoRawFd as _};
+use rustix::fd::{AsRawFd as _, BorrowedFd, IntoRawFd as _, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::sockopt::{
     Timeout, set_socket_send_buffer_size, socket_send_buffer_size, socket_timeout,
@@ -94,14 +94,17 @@ pub unsafe extern "C" fn bind(fd: c_int, addr: *const sockaddr, len: socklen_t) 
 /// Makes a socket a listener.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn listen(fd: c_int, backlog: c_int) -> c_int {
-    if let Some(key) = ours::key(fd)
+    // The host connects to this socket for each DCCP connection that it has accepted, from its answer on.
+    // SAFETY: the caller keeps the contract of the function.
+    let listening = unsafe { native::listen(fd, backlog) };
+    if listening == 0
+        && let Some(key) = ours::key(fd)
         && let Err(error) = ask(Op::Listen, key, backlog, &[])
     {
+        // The Unix socket stays a listener, to which the host does not connect.
         return native::fail(error);
     }
-    // The host connects to this socket for each DCCP connection that it has accepted.
-    // SAFETY: the caller keeps the contract of the function.
-    unsafe { native::listen(fd, backlog) }
+    listening
 }
 
 /// Connects a socket to a peer.
@@ -176,6 +179,16 @@ fn is_readable(socket: BorrowedFd<'_>) -> bool {
     matches!(poll(&mut polled, Some(&Timespec::default())), Ok(1))
 }
 
+/// A socket for a request. The lowest free descriptor stays free for the program.
+fn spare() -> Result<OwnedFd, Errno> {
+    let lowest = unix_socket(SocketFlags::CLOEXEC)?;
+    match rustix::io::fcntl_dupfd_cloexec(&lowest, lowest.as_raw_fd() + 1) {
+        // The number is beyond the limit.
+        Err(Errno::INVAL) => Err(Errno::MFILE),
+        spare => spare,
+    }
+}
+
 /// Accepts a connection.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn accept(fd: c_int, addr: *mut sockaddr, len: *mut socklen_t) -> c_int {
@@ -197,6 +210,11 @@ pub unsafe extern "C" fn accept4(
         ours::mark_foreign(accepted);
         return accepted;
     };
+    // Without a descriptor for the question about the peer, the connection still waits.
+    let spare = match (!addr.is_null()).then(spare).transpose() {
+        Ok(spare) => spare,
+        Err(error) => return native::fail(error.raw_os_error()),
+    };
     loop {
         let none = core::ptr::null_mut();
         // SAFETY: without an address, nothing is stored.
@@ -215,9 +233,9 @@ pub unsafe extern "C" fn accept4(
             }
             continue;
         }
-        if !addr.is_null() {
+        if let Some(spare) = &spare {
             // SAFETY: the program's pointers.
-            let told = unsafe { crate::address::store_peer(accepted, addr, len) };
+            let told = unsafe { crate::address::store_peer(accepted, spare, addr, len) };
             // A peer that has gone again has no address; the kernel's DCCP accepts it too.
             if let Err(error) = told
                 && error != libc::ENOTCONN

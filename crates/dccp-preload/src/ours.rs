@@ -111,15 +111,21 @@ fn look_up(fd: c_int) -> Option<u32> {
         mark_foreign(fd);
         return None;
     };
-    let answer = ask(Op::Get, key, option::GET_CUR_MPS, &[]);
-    let mps = answer.ok().and_then(|answer| {
-        let bytes = answer.result().ok()?.first_chunk::<4>()?;
-        Some(u32::from_ne_bytes(*bytes))
-    });
     // Without the host, the system call reports the end.
-    let mps = mps.unwrap_or(OURS - 1);
+    Some(ask_for_limit(fd, key).unwrap_or(OURS - 1))
+}
+
+/// Asks for the greatest length of a datagram; `None`: there is no answer.
+fn ask_for_limit(fd: c_int, key: SocketKey) -> Option<u32> {
+    let answer = ask(Op::Get, key, option::GET_CUR_MPS, &[]).ok()?;
+    let mps = u32::from_ne_bytes(*answer.result().ok()?.first_chunk()?);
     mark_ours(fd, mps);
     Some(mps)
+}
+
+/// The greatest length of a datagram of a DCCP socket now; `None`: the host does not say it.
+pub(crate) fn limit_now(fd: c_int) -> Option<usize> {
+    usize::try_from(ask_for_limit(fd, key(fd)?)?).ok()
 }
 
 /// Whether a datagram of `len` bytes is too long for the descriptor's DCCP socket. The host is asked before that is said.

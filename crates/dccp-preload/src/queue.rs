@@ -35,11 +35,12 @@ fn find<Q>(
 /// Asks for a queue of a socket.
 ///
 /// # Errors
-/// Whether there may be one later: the handshake goes on.
+/// Whether there may be one later: there are not too many queues.
 fn ask_for_queue(key: SocketKey, op: Op) -> Result<OwnedFd, Absent> {
     ask_for_descriptor(op, key).map_err(|error| match error {
-        libc::ENOTCONN => Absent::Now,
-        _ => Absent::Always,
+        libc::ENOBUFS => Absent::Always,
+        // The handshake goes on, or this process has no descriptor left.
+        _ => Absent::Now,
     })
 }
 

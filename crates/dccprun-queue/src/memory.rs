@@ -20,6 +20,8 @@ pub(crate) const ENTRY_BYTES: usize = (ENTRY_WORDS - HEADER_WORDS) * 8;
 const PAIR: usize = 16;
 /// Zero: the queue takes no more datagrams.
 pub(crate) const OPEN: usize = 0;
+/// The greatest length of a datagram of an outward queue. It changes rarely too.
+pub(crate) const LIMIT: usize = 1;
 /// Where the next datagram goes.
 pub(crate) const TAIL: usize = PAIR;
 /// Where the next datagram is.
@@ -78,6 +80,15 @@ impl Memory {
     /// One of the words for control.
     pub(crate) fn word(&self, at: usize) -> &AtomicU64 {
         &self.0.words()[at]
+    }
+
+    /// Sets the greatest length of a datagram of an outward queue.
+    pub(crate) fn set_limit(&self, bytes: usize) {
+        let limit = self.word(LIMIT);
+        // A write would cost the other side a cache miss.
+        if limit.load(Ordering::Relaxed) != bytes as u64 {
+            limit.store(bytes as u64, Ordering::Relaxed);
+        }
     }
 
     /// The word on which the producer of an inward queue waits.

@@ -11,7 +11,7 @@
 //! The consumer trusts nothing that it reads: a program can lose and damage its own datagrams only.
 
 use crate::memory::{
-    ASLEEP, ENTRIES, ENTRY_BYTES, FULL, HEAD, Memory, OPEN, TAIL, entries_of, positions,
+    ASLEEP, ENTRIES, ENTRY_BYTES, FULL, HEAD, LIMIT, Memory, OPEN, TAIL, entries_of, positions,
 };
 use core::iter::zip;
 use core::sync::atomic::{AtomicU64, Ordering, fence};
@@ -37,7 +37,9 @@ pub enum Pushed {
     },
     /// There is no room.
     Full,
-    /// The consumer takes no more datagrams, or this one is too long.
+    /// The datagram is longer than the limit.
+    TooLong,
+    /// The consumer takes no more datagrams, or this one has more than [`LEN_MAX`] bytes.
     Refused,
 }
 
@@ -122,8 +124,13 @@ impl Producer {
         write: impl FnOnce(&mut dyn Iterator<Item = &'a [AtomicU64]>),
     ) -> Pushed {
         let memory = &self.memory;
+        // A queue that has ended has the limit 0 too, and refuses. So that word is read later.
+        let limit = memory.word(LIMIT).load(Ordering::Acquire);
         if len > LEN_MAX || memory.word(OPEN).load(Ordering::Relaxed) == 0 {
             return Pushed::Refused;
+        }
+        if len as u64 > limit {
+            return Pushed::TooLong;
         }
         let need = entries_of(len);
         let Some(first) = claim(memory, need) else {
@@ -152,6 +159,11 @@ impl Producer {
         tail_before_room(&self.memory, entries_of(len)).is_none()
     }
 
+    /// Sets the greatest length of a datagram, as the consumer does: the path has become wider.
+    pub fn set_limit(&self, bytes: usize) {
+        self.memory.set_limit(bytes);
+    }
+
     /// Refuses datagrams from now on, of all producers.
     pub fn close(&self) {
         self.memory.word(OPEN).store(0, Ordering::Relaxed);
@@ -178,7 +190,13 @@ impl Consumer {
     /// When the system has no memory or descriptor.
     pub fn create() -> io::Result<(Self, OwnedFd)> {
         let (memory, descriptor) = Memory::create()?;
+        memory.set_limit(LEN_MAX);
         Ok((Self { memory, head: 0 }, descriptor))
+    }
+
+    /// Sets the greatest length of a datagram, at first [`LEN_MAX`]. Those in the queue stay.
+    pub fn set_limit(&self, bytes: usize) {
+        self.memory.set_limit(bytes);
     }
 
     /// Copies the next datagram into `room`, which has [`LEN_MAX`] bytes, and returns its length; `None`: none waits.

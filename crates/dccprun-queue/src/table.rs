@@ -32,7 +32,7 @@ pub struct Table<Q, const DESCRIPTORS: usize, const PLACES: usize> {
 pub enum Absent {
     /// It may have one later.
     Now,
-    /// It has none until it is closed.
+    /// It has none until it is closed, or until [`Table::look_again`].
     Always,
 }
 
@@ -110,6 +110,14 @@ impl<Q, const DESCRIPTORS: usize, const PLACES: usize> Table<Q, DESCRIPTORS, PLA
         // Most descriptors are not in the table.
         if cell.load(Ordering::Relaxed) != UNKNOWN {
             self.release(cell.swap(UNKNOWN, Ordering::AcqRel));
+        }
+    }
+
+    /// The next call that finds may make a queue of a descriptor, even if it had none.
+    pub fn look_again(&self, descriptor: i32) {
+        if let Some(cell) = self.cell(descriptor) {
+            // One that has a queue keeps it.
+            let _ = cell.compare_exchange(NONE, UNKNOWN, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
 
@@ -285,7 +293,11 @@ mod tests {
         assert!(table.find(0, || Err(Absent::Always), right).is_none());
         assert!(table.find(0, || Ok(1), right).is_none());
         table.forget(0);
+        assert!(table.find(0, || Err(Absent::Always), right).is_none());
+        table.look_again(0);
         assert!(table.find(0, || Ok(1), right).is_some());
+        table.look_again(0);
+        assert!(table.known(0).is_some());
         // The only place is taken: the queue is not even made.
         let make = || panic!("there is no place");
         assert!(table.find(1, make, right).is_none());

@@ -6,10 +6,11 @@
 #![expect(unsafe_code, reason = "functions of the C library")]
 
 use super::{ask_for_queue, find};
-use crate::host::{ask, host};
+use crate::host::{ask, ask_for_descriptor, host};
 use crate::mapped::RECEIVERS;
 use crate::{native, ours};
 use core::ffi::c_int;
+use core::ops::ControlFlow;
 use dccprun_message::{BELL_LEN, Op, SocketKey};
 use dccprun_queue::inward::{Consumer, Mode};
 use dccprun_queue::table::{Absent, Used};
@@ -50,20 +51,23 @@ pub(crate) unsafe fn receive(fd: c_int, header: *mut msghdr, flags: c_int) -> Op
         return None;
     }
     let bell = host()?.bell();
-    let Some(queue) = find(&RECEIVERS, fd, attach) else {
-        // SAFETY: the caller promises a message.
-        let received = unsafe { without_queue(fd, header, flags, &bell) };
-        return if received < 0 && native::errno() == libc::ENOTSOCK {
-            foreign(fd)
-        } else {
-            Some(received)
-        };
-    };
     let mut look_flags = RecvFlags::PEEK;
     look_flags.set(RecvFlags::DONTWAIT, flags & MSG_DONTWAIT != 0);
+    let queue = loop {
+        if let Some(queue) = find(&RECEIVERS, fd, attach) {
+            break queue;
+        }
+        // SAFETY: the caller promises a message.
+        let received = unsafe { without_queue(fd, header, flags, look_flags, &bell) };
+        if let ControlFlow::Break(received) = received {
+            return received;
+        }
+    };
     let mut looks = 0;
     loop {
-        if queue.is_switched()
+        // Only then there are no datagrams in the socket any more. Another thread may switch while this one looks.
+        let was_switched = queue.is_switched();
+        if was_switched
             // SAFETY: the caller promises a message.
             && let Some(received) = unsafe { take(&queue, fd, header, flags, &bell) }
         {
@@ -71,7 +75,7 @@ pub(crate) unsafe fn receive(fd: c_int, header: *mut msghdr, flags: c_int) -> Op
         }
         // One that is switched may have been filled since.
         let is_empty = queue.begin_waiting();
-        let found = if is_empty || !queue.is_switched() {
+        let found = if is_empty || !was_switched {
             Some(look(fd, look_flags, &bell))
         } else {
             None
@@ -90,9 +94,10 @@ pub(crate) unsafe fn receive(fd: c_int, header: *mut msghdr, flags: c_int) -> Op
                 }
                 pause(&mut looks);
             }
-            // The host may have filled the queue before the end.
-            Ok(Found::Other) if queue.is_switched() && !queue.is_empty() => {}
-            Ok(Found::Other) if queue.is_switched() => return None,
+            // The end.
+            Ok(Found::Other) if was_switched && queue.is_empty() => return None,
+            // Another thread has switched, or the host has filled the queue before the end.
+            Ok(Found::Other) if queue.is_switched() => {}
             Ok(Found::Other) => {
                 if queue.begin_reading() || looks > LOOKS {
                     // SAFETY: as above.
@@ -207,7 +212,7 @@ unsafe fn copy(queue: &Consumer, mode: Mode, header: &msghdr) -> Option<(usize, 
     Some((len, room))
 }
 
-/// Receives by the socket of a connection without a queue here.
+/// Receives by the socket of a connection without a queue here, as [`receive`]; `Continue`: there may be a queue now.
 ///
 /// # Safety
 /// The message and its parts are valid.
@@ -215,16 +220,52 @@ unsafe fn without_queue(
     fd: c_int,
     header: *mut msghdr,
     flags: c_int,
+    look_flags: RecvFlags,
     bell: &[u8; BELL_LEN],
-) -> ssize_t {
-    let mut look_flags = RecvFlags::PEEK;
-    look_flags.set(RecvFlags::DONTWAIT, flags & MSG_DONTWAIT != 0);
-    if matches!(look(fd, look_flags, bell), Ok(Found::Bell)) {
-        // Another process uses the queue, and this one has no room for it.
-        return native::fail(libc::ENOBUFS) as ssize_t;
+) -> ControlFlow<Option<ssize_t>> {
+    let found = look(fd, look_flags, bell);
+    if matches!(found, Ok(Found::Bell)) {
+        RECEIVERS.look_again(fd);
     }
-    // SAFETY: the caller promises a message.
-    unsafe { native::recvmsg(fd, header, flags) }
+    // Meanwhile another thread may have got the queue, and then it reads the socket.
+    if found.is_ok() && find(&RECEIVERS, fd, attach).is_some() {
+        return ControlFlow::Continue(());
+    }
+    let error = match found {
+        Err(Errno::NOTSOCK) => return ControlFlow::Break(foreign(fd)),
+        Err(error) => error.raw_os_error(),
+        Ok(Found::Bell) if has_ended(fd) => {
+            discard_message(fd);
+            return ControlFlow::Continue(());
+        }
+        // Another process uses the queue, and this one has no room for it now.
+        Ok(Found::Bell) => libc::ENOBUFS,
+        Ok(Found::Other) => {
+            // SAFETY: the caller promises a message.
+            let received = unsafe { native::recvmsg(fd, header, flags | MSG_DONTWAIT) };
+            let is_gone = received < 0 && native::errno() == libc::EAGAIN;
+            return if is_gone && !is_nonblocking(fd, flags) {
+                // Another thread has taken it.
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(Some(received))
+            };
+        }
+    };
+    ControlFlow::Break(Some(native::fail(error) as ssize_t))
+}
+
+/// Whether the host says that a connection is over, or has ended itself. The end stands behind the bell then.
+fn has_ended(fd: c_int) -> bool {
+    let asked = ours::key(fd).map(|key| ask_for_descriptor(Op::ReceiveQueue, key));
+    matches!(asked, Some(Err(libc::ENOTCONN | libc::ENETDOWN)))
+}
+
+/// Reads a message from the socket, if there is one.
+fn discard_message(fd: c_int) {
+    if let Some(socket) = ours::borrow(fd) {
+        let _ = rustix::net::recv(socket, &mut [0; 1][..], RecvFlags::DONTWAIT);
+    }
 }
 
 /// The length of the next datagram in the queue, 0 without one; `None`: the socket knows.

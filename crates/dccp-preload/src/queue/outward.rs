@@ -132,6 +132,11 @@ fn push(
                 }
                 return ssize_t::try_from(len).ok();
             }
+            Pushed::TooLong => match ours::limit_now(fd) {
+                // The host has not said yet that the path is wider.
+                Some(limit) if len <= limit => queue.set_limit(limit),
+                _ => return Some(native::fail(libc::EMSGSIZE) as ssize_t),
+            },
             // The socket tells why.
             Pushed::Refused => return None,
             Pushed::Full => {

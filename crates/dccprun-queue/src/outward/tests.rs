@@ -46,6 +46,21 @@ fn datagrams_of_all_lengths_come_back_in_order() {
 }
 
 #[test]
+fn datagrams_above_the_limit_are_refused() {
+    let (mut consumer, producer, _) = pair();
+    assert_eq!(producer.push(&[7; 100]), DONE);
+    consumer.set_limit(99);
+    assert_eq!(producer.push(&[7; 100]), Pushed::TooLong);
+    assert_eq!(producer.push(&[7; 99]), DONE);
+    producer.set_limit(100);
+    let parts = [&[7; 50][..], &[7; 50]];
+    assert_eq!(producer.push_parts(parts.into_iter()), DONE);
+    for len in [100, 99, 100] {
+        assert_eq!(take(&mut consumer), Some(vec![7; len]));
+    }
+}
+
+#[test]
 fn parts_become_one_datagram() {
     let (mut consumer, producer, _) = pair();
     let whole: Vec<u8> = (0..LEN_MAX).map(|at| byte(at * 7)).collect();
@@ -190,7 +205,7 @@ fn sleepers_of_both_sides_are_woken() {
                             producer_sleeps.recv_timeout(patience).unwrap();
                         }
                         Pushed::Full => {}
-                        Pushed::Refused => panic!("refused"),
+                        Pushed::TooLong | Pushed::Refused => panic!("refused"),
                     }
                 }
             }

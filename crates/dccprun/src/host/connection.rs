@@ -36,7 +36,7 @@ pub(super) struct Caller {
     /// Messages before the first datagram, which keep the program's socket from being writable.
     pub(super) plugs: u32,
     /// Where the program waits for the end of the handshake.
-    pub(super) channel: Option<OwnedFd>,
+    pub(super) channel: Option<Arc<OwnedFd>>,
 }
 
 impl Carried {

@@ -105,6 +105,11 @@ fn shape(settings: &Settings) -> Shape {
     shape
 }
 
+/// A greatest length that fits a slot.
+fn capped(mps: usize) -> usize {
+    mps.min(SLOT_BYTES as usize)
+}
+
 /// Says what the daemon has answered, because the program sees an error number only.
 fn explain(error: &dyn core::error::Error, next: &str) {
     // A closed standard error does not end the service of the program.
@@ -191,7 +196,7 @@ impl Link for DaemonLink {
 
     fn mps(&self) -> Option<usize> {
         let mps = self.ring.get()?.with(RingClient::max_packet_size)?;
-        Some(mps.min(SLOT_BYTES as usize))
+        Some(capped(mps))
     }
 
     fn snapshot(&self) -> Option<ConnSnapshot> {
@@ -199,9 +204,10 @@ impl Link for DaemonLink {
         None
     }
 
-    fn send(&self, datagrams: &mut dyn Iterator<Item = &[u8]>) -> Result<(), Ended> {
+    fn send(&self, datagrams: &mut dyn Iterator<Item = &[u8]>) -> Result<Option<usize>, Ended> {
         // Threads send to open connections only.
-        self.ring.get().ok_or(Ended)?.send(datagrams)
+        let mps = self.ring.get().ok_or(Ended)?.send(datagrams)?;
+        Ok(mps.map(capped))
     }
 
     fn recv(&self, received: &mut Received) -> Result<(), i32> {

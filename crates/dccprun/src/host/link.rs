@@ -30,11 +30,11 @@ pub(super) trait Link: Send + Sync {
     /// The state of the connection; `None`: there is none any more, or it is not known here.
     fn snapshot(&self) -> Option<ConnSnapshot>;
 
-    /// Sends datagrams, and waits for room.
+    /// Sends datagrams, and waits for room. Returns the greatest length of a datagram then, if it is known.
     ///
     /// # Errors
     /// When the connection has ended. The datagrams are lost, as in the kernel.
-    fn send(&self, datagrams: &mut dyn Iterator<Item = &[u8]>) -> Result<(), Ended>;
+    fn send(&self, datagrams: &mut dyn Iterator<Item = &[u8]>) -> Result<Option<usize>, Ended>;
 
     /// Waits for datagrams, and receives those that are there.
     ///

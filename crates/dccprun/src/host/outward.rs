@@ -53,6 +53,9 @@ impl Outward<'_> {
             if queue.is_none()
                 && let Some(consumer) = self.queues.outward.take()
             {
+                if let Some(mps) = self.link.mps() {
+                    consumer.set_limit(mps);
+                }
                 queue = Some((consumer, Batch::new()));
                 // Datagrams of the socket are older. It may have been too full for the bell of the new queue.
                 if let Some(end) = self.empty_socket(&mut packets) {
@@ -82,13 +85,16 @@ impl Outward<'_> {
         end
     }
 
-    /// Sends datagrams to the peer. After the end of the connection the program learns that it can send no more, although
-    /// the thread of the other direction may wait for it to receive.
-    fn send(&self, datagrams: &mut dyn Iterator<Item = &[u8]>) {
-        if self.link.send(datagrams).is_err() {
+    /// Sends datagrams to the peer. Returns the greatest length of a datagram then, if it is known.
+    ///
+    /// After the end of the connection the program learns that it can send no more, although the thread of the other direction
+    /// may wait for it to receive.
+    fn send(&self, datagrams: &mut dyn Iterator<Item = &[u8]>) -> Option<usize> {
+        self.link.send(datagrams).unwrap_or_else(|_| {
             self.queues.end();
             let _ = shutdown(self.data, Shutdown::Read);
-        }
+            None
+        })
     }
 
     /// Sends the datagrams that the Unix socket has. Returns how the program has ended.
@@ -144,8 +150,8 @@ impl Outward<'_> {
             let may_read = queue.free() || is_empty;
             let has_ended = may_read.then(|| self.empty_socket(packets)).flatten();
             // They have left the queue, so they are sent also if the program has ended.
-            if !is_empty {
-                self.send(&mut batch.iter());
+            if !is_empty && let Some(mps) = self.send(&mut batch.iter()) {
+                queue.set_limit(mps);
             }
             if has_ended.is_some() {
                 return has_ended;

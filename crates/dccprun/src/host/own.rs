@@ -42,12 +42,12 @@ impl Link for Socket {
         self.snapshot().ok()
     }
 
-    fn send(&self, datagrams: &mut dyn Iterator<Item = &[u8]>) -> Result<(), Ended> {
+    fn send(&self, datagrams: &mut dyn Iterator<Item = &[u8]>) -> Result<Option<usize>, Ended> {
         let mut items: Vec<SendItem<'_>> = datagrams.map(SendItem::new).collect();
         // A datagram can be too long for the path although it was not when the program sent it: it is lost.
         let _ = self.send_batch(&mut items);
         match self.close_reason() {
-            None => Ok(()),
+            None => Ok(self.max_packet_size()),
             Some(_) => Err(Ended),
         }
     }

@@ -82,7 +82,7 @@ impl<Side> Lending<Side> {
     /// Calls `send` with the descriptor for the program. The first time, `create` makes the queue.
     ///
     /// # Errors
-    /// `ENOBUFS`: there are too many queues; `ENOTCONN`: the connection is over; or the system's error.
+    /// `ENOBUFS`: there are too many queues, or too little memory; `ENOTCONN`: the connection is over.
     pub(super) fn lend<T>(
         &self,
         create: impl FnOnce() -> io::Result<(Side, OwnedFd)>,
@@ -141,10 +141,12 @@ fn count<Side>(create: impl FnOnce() -> io::Result<(Side, OwnedFd)>) -> io::Resu
     let more = |count| (count < QUEUES_MAX).then_some(count + 1);
     let counted = QUEUES.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
     counted.map_err(|_| Errno::NOBUFS)?;
-    let made = create().inspect_err(|_| {
+    let made = create().map_err(|_| {
         QUEUES.fetch_sub(1, Ordering::Relaxed);
+        Errno::NOBUFS
     });
-    made.map(|(side, descriptor)| (side, Lent(descriptor)))
+    let (side, descriptor) = made?;
+    Ok((side, Lent(descriptor)))
 }
 
 impl Drop for Lent {

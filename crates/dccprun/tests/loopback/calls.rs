@@ -1,6 +1,6 @@
 //! Calls of the socket interface: each part of `client.c` against `server.c`.
 
-use crate::support::{Server, client, dccprun, free_port, run_client, word};
+use crate::support::{Running, Server, client, dccprun, free_port, run_client, server, slow, word};
 use std::net::UdpSocket;
 
 /// Runs a part against a server that accepts `connections`.
@@ -101,4 +101,43 @@ fn silent_peer_ends_the_handshake_with_etimedout() {
         let words = [&["--connect-timeout", "2s"][..], &program].concat();
         assert!(run_client(&port, &words).status.success(), "{part}");
     }
+}
+
+#[test]
+fn first_connection_to_a_listener_that_begins_is_kept() {
+    // The client calls before the listener, whose program is slow in the midst of its call.
+    let port = free_port();
+    let words = [word(client()), "127.0.0.1", "5001", "early"];
+    let caller = dccprun(&[&["--remote-udp-port", &port][..], &words].concat());
+    let caller = Running::start(caller);
+    caller.wait_for("calling");
+    let words = [word(server()), "127.0.0.1", "5001", "1", "-"];
+    let mut listener = dccprun(&[&["--udp-port", &port][..], &words].concat());
+    listener.env("LD_PRELOAD", slow());
+    let listener = Running::start(listener);
+    assert_eq!(caller.end(), Some(0));
+    assert_eq!(listener.end(), Some(0));
+}
+
+#[test]
+fn listen_works_again_after_a_failure() {
+    let taken = UdpSocket::bind("0.0.0.0:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let words = [word(client()), "127.0.0.1", "5001", "again"];
+    let listener = dccprun(&[&["--udp-port", &port][..], &words].concat());
+    let listener = Running::start(listener);
+    listener.wait_for("taken");
+    drop(taken);
+    listener.wait_for("ready");
+    let words = [word(client()), "127.0.0.1", "5001", "greeted"];
+    assert!(run_client(&port, &words).status.success());
+    assert_eq!(listener.end(), Some(0));
+}
+
+#[test]
+fn connection_waits_for_free_descriptors_to_be_accepted() {
+    let server = Server::start_in_mode("limit", "127.0.0.1", 1);
+    let words = [word(client()), "127.0.0.1", "5001", "echo"];
+    assert!(run_client(&server.udp_port, &words).status.success());
+    assert_eq!(server.running.end(), Some(0));
 }

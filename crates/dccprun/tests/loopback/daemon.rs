@@ -1,6 +1,6 @@
 //! Programs whose connections go over the host's daemon, each test in a network of its own.
 
-use crate::support::{Running, client, dccp_peer, dccprun, over_daemon, server, word};
+use crate::support::{Running, client, dccp_peer, dccprun, over_daemon, queues, server, word};
 use dccp_dev::rerun::is_inside;
 use dccp_dev::shell::Background;
 use std::fs;
@@ -161,6 +161,21 @@ fn calls_behave_over_the_daemon() {
         let output = output(daemon.run(&[word(client()), "127.0.0.1", "5999", part]));
         assert!(output.status.success(), "{part}");
     }
+}
+
+#[test]
+fn datagrams_above_a_lower_path_mtu_are_refused_over_the_daemon() {
+    let name = "daemon::datagrams_above_a_lower_path_mtu_are_refused_over_the_daemon";
+    if !is_inside(name, "") {
+        return;
+    }
+    let daemon = Daemon::start("narrow", OPEN);
+    let listener = [word(server()), "127.0.0.1", "5001", "1", "-"];
+    let listener = Running::start(daemon.run(&listener));
+    listener.wait_for("ready");
+    let output = output(daemon.run(&[word(queues()), "127.0.0.1", "5001", "narrow"]));
+    assert!(output.status.success());
+    assert_eq!(listener.end(), Some(0));
 }
 
 /// Runs a part of `daemon.c`, which succeeds. Returns what `dccprun` and the program have written to standard error.

@@ -1,6 +1,8 @@
 //! Sockets whose datagrams go through queues in shared memory: each part of `queues.c` against `server.c`.
 
-use crate::support::{Server, queues, run_client, word};
+use crate::support::{Running, Server, dccprun, queues, run_client, word};
+use dccp_dev::rerun::is_inside;
+use std::process::Command;
 
 fn check(part: &str, connections: u32) {
     let server = Server::start("127.0.0.1", connections);
@@ -41,4 +43,32 @@ fn processes_share_a_socket() {
 #[test]
 fn reused_descriptor_does_not_reach_the_old_queue() {
     check("reuse", 5);
+}
+
+#[test]
+fn end_is_found_without_the_queue() {
+    check("end", 1);
+}
+
+#[test]
+fn thread_that_receives_during_the_handshake_finds_the_queue() {
+    let server = Server::start("127.0.0.1", 1);
+    let host = server.running.id().to_string();
+    let signal = |name| Command::new("kill").args(["-s", name, &host]).status();
+    // The handshake does not end before the thread waits.
+    assert!(signal("STOP").unwrap().success());
+    let words = [word(queues()), "127.0.0.1", "5001", "handshake"];
+    let head = ["--remote-udp-port", &server.udp_port];
+    let client = Running::start(dccprun(&[&head[..], &words].concat()));
+    client.wait_for("receiving");
+    assert!(signal("CONT").unwrap().success());
+    assert_eq!(client.end(), Some(0));
+    assert_eq!(server.running.end(), Some(0));
+}
+
+#[test]
+fn datagrams_above_a_lower_path_mtu_are_refused() {
+    if is_inside("queues::datagrams_above_a_lower_path_mtu_are_refused", "") {
+        check("narrow", 1);
+    }
 }

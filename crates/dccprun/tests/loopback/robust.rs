@@ -76,7 +76,12 @@ fn eventually(what: &str, mut attempt: impl FnMut() -> bool) {
 
 /// A host whose program waits.
 fn idle_host() -> (Running, String) {
-    let running = Running::start(dccprun(&["sh", "-c", "echo ready; exec sleep 1000"]));
+    idle_host_with(&[])
+}
+
+fn idle_host_with(options: &[&str]) -> (Running, String) {
+    let program = ["sh", "-c", "echo ready; exec sleep 1000"];
+    let running = Running::start(dccprun(&[options, &program].concat()));
     running.wait_for("ready");
     let program = children(running.id())[0];
     let host = host_of(program);
@@ -178,6 +183,29 @@ fn silent_requests_do_not_delay_others() {
     .concat();
     assert_eq!(request(&host, &mps).len(), 8);
     drop((silent, unclaimed, running));
+}
+
+#[test]
+fn listener_that_is_being_opened_does_not_delay_others() {
+    // A daemon that does not answer.
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("silent-daemon");
+    let _ = std::fs::remove_file(&path);
+    let daemon = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+    rustix::net::bind(&daemon, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+    rustix::net::listen(&daemon, 8).unwrap();
+    let (running, host) = idle_host_with(&[&format!("--daemon={}", word(&path))]);
+    let head = |op: u8| [&[op, 4][..], &[7; 8], &5_i32.to_le_bytes()].concat();
+    let (listen, bind) = (head(5), [&head(2)[..], &[0; 22]].concat());
+    let opening = connect(&host, "control");
+    rustix::net::send(&opening, &listen, SendFlags::NOSIGNAL).unwrap();
+    // Each is answered before the listener is.
+    assert_eq!(request(&host, &listen), libc::EALREADY.to_le_bytes());
+    assert_eq!(request(&host, &bind), libc::EINVAL.to_le_bytes());
+    let mps = [&head(1)[..], &4_i32.to_le_bytes()].concat();
+    assert_eq!(request(&host, &mps).len(), 8);
+    let answer = rustix::net::recv(&opening, &mut [0; 8], RecvFlags::DONTWAIT);
+    assert_eq!(answer.unwrap_err(), rustix::io::Errno::AGAIN);
+    drop((running, daemon));
 }
 
 #[test]

@@ -66,6 +66,12 @@ program!(
     ["tests/programs/counter.c"],
     ["-shared", "-fPIC"]
 );
+program!(
+    slow,
+    "libslow.so",
+    ["tests/programs/slow.c"],
+    ["-shared", "-fPIC"]
+);
 // The test program that runs in the guest with the kernel's DCCP, unchanged.
 program!(
     dccp_peer,
@@ -165,6 +171,10 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(address: &str, connections: u32) -> Self {
+        Self::start_in_mode("-", address, connections)
+    }
+
+    pub(crate) fn start_in_mode(mode: &str, address: &str, connections: u32) -> Self {
         let udp_port = free_port();
         let connections = connections.to_string();
         let words = [
@@ -174,7 +184,7 @@ impl Server {
             address,
             "5001",
             &connections,
-            "-",
+            mode,
         ];
         let running = Running::start(dccprun(&words));
         running.wait_for("ready");

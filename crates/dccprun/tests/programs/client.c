@@ -558,6 +558,51 @@ static void test_families(void)
 	}
 }
 
+/* Connects again and again until somebody listens: the first connection works. */
+static void test_early(void)
+{
+	int fd;
+
+	puts("calling");
+	fflush(stdout);
+	alarm(60);
+	for (fd = opened(0); connect_place(fd, &peer); fd = opened(0)) {
+		CHECK(errno == ECONNREFUSED);
+		close(fd);
+		usleep(10000);
+	}
+	echo(fd, "early");
+	close(fd);
+}
+
+/* A listener whose UDP port is taken works once the port is free. */
+static void test_again(void)
+{
+	int fd = opened(0);
+
+	CHECK(!bind(fd, (struct sockaddr *)&peer.addr, peer.len));
+	CHECK(listen(fd, 5) == -1 && errno == EADDRINUSE);
+	puts("taken");
+	fflush(stdout);
+	for (int tries = 0; listen(fd, 5); tries++) {
+		CHECK(errno == EADDRINUSE && tries < 1000);
+		usleep(10000);
+	}
+	puts("ready");
+	fflush(stdout);
+	fd = accept(fd, NULL, NULL);
+	CHECK(fd >= 0 && send(fd, "hello", 5, 0) == 5);
+	CHECK(recv(fd, &(char){ 0 }, 1, 0) == 0);
+}
+
+/* Receives what the listener of "again" sends. */
+static void test_greeted(void)
+{
+	char text[8];
+
+	CHECK(recv(connected(), text, sizeof(text), 0) == 5 && !memcmp(text, "hello", 5));
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -572,6 +617,7 @@ static const struct {
 	{ "closed", test_closed }, { "aborted", test_aborted }, { "drain", test_drain },
 	{ "interrupted", test_interrupted }, { "deaf", test_deaf }, { "services", test_services },
 	{ "options", test_options }, { "killed", test_killed }, { "families", test_families },
+	{ "early", test_early }, { "again", test_again }, { "greeted", test_greeted },
 };
 
 int main(int argc, char **argv)

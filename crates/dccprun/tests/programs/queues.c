@@ -265,6 +265,84 @@ static void test_reuse(void)
 	close(other);
 }
 
+static void *take_one(void *arg)
+{
+	char text[8];
+
+	CHECK(recv(*(int *)arg, text, sizeof(text), 0) == 5 && !memcmp(text, "first", 5));
+	return NULL;
+}
+
+/* A thread receives during the handshake. Another one gets the queue, whose first bell wakes it. */
+static void test_handshake(void)
+{
+	uint32_t code = htonl(42);
+	int fd = dccp_socket(&peer, 0);
+	struct pollfd ready = { .fd = fd, .events = POLLOUT };
+	pthread_t thread;
+
+	CHECK(!setsockopt(fd, SOL_DCCP, DCCP_SOCKOPT_SERVICE, &code, sizeof(code)));
+	CHECK(!fcntl(fd, F_SETFL, O_NONBLOCK));
+	CHECK(connect_place(fd, &peer) == -1 && errno == EINPROGRESS);
+	CHECK(!fcntl(fd, F_SETFL, 0));
+	CHECK(!pthread_create(&thread, NULL, take_one, &fd));
+	usleep(300000);
+	CHECK(poll(&ready, 1, 0) == 0);
+	puts("receiving");
+	fflush(stdout);
+	CHECK(poll(&ready, 1, 30000) == 1 && ready.revents == POLLOUT);
+	CHECK(recv(fd, &code, sizeof(code), MSG_DONTWAIT) == -1 && errno == EAGAIN);
+	CHECK(send(fd, "first", 5, 0) == 5);
+	CHECK(!pthread_join(thread, NULL));
+	close(fd);
+}
+
+/* After the end, a duplicate finds the end. The descriptor itself has what it has not received. */
+static void test_end(void)
+{
+	int fd = used();
+	struct pollfd over = { .fd = fd };
+	uint32_t n, expected = 0;
+
+	CHECK(send(fd, "burst", 5, 0) == 5);
+	wait_for_data(fd);
+	CHECK(send(fd, "close", 5, 0) == 5);
+	CHECK(poll(&over, 1, 10000) == 1 && over.revents & POLLHUP);
+	int other = dup(fd);
+	CHECK(recv(other, &n, sizeof(n), 0) == 0);
+	CHECK(dup2(fd, fd) == fd);
+	while (recv(fd, &n, sizeof(n), 0) == sizeof(n))
+		CHECK(n == expected++);
+	CHECK(expected == 100);
+	close(other);
+	close(fd);
+}
+
+/* Once the path is narrower, what is too long is refused, and the rest still arrives. */
+static void test_narrow(void)
+{
+	static char data[65536];
+	int fd = used(), full, mps, tries = 0;
+	socklen_t len = sizeof(full);
+
+	CHECK(!getsockopt(fd, SOL_DCCP, DCCP_SOCKOPT_GET_CUR_MPS, &full, &len));
+	CHECK(full > 1000 && send(fd, data, full, 0) == full);
+	CHECK(recv(fd, data, sizeof(data), 0) == full);
+	CHECK(!system("ip link set lo mtu 800"));
+	/* The first one that is lost tells it. */
+	while (send(fd, data, full, 0) == full) {
+		CHECK(tries++ < 1000);
+		usleep(10000);
+	}
+	CHECK(errno == EMSGSIZE);
+	CHECK(!getsockopt(fd, SOL_DCCP, DCCP_SOCKOPT_GET_CUR_MPS, &mps, &len));
+	CHECK(mps > 500 && mps < 800);
+	CHECK(send(fd, data, mps + 1, 0) == -1 && errno == EMSGSIZE);
+	CHECK(send(fd, data, mps, 0) == mps && recv(fd, data, sizeof(data), 0) == mps);
+	printf("%d lost\n", tries);
+	close(fd);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -272,6 +350,7 @@ static const struct {
 	{ "kinds", test_kinds }, { "room", test_room }, { "threads", test_threads },
 	{ "exec", test_exec }, { "inherited", test_inherited },
 	{ "processes", test_processes }, { "reuse", test_reuse },
+	{ "handshake", test_handshake }, { "end", test_end }, { "narrow", test_narrow },
 };
 
 int main(int argc, char **argv)

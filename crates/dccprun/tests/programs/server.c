@@ -2,10 +2,12 @@
  * Echoes datagrams: server ADDRESS PORT CONNECTIONS MODE
  *
  * Prints "ready" when it listens. Each connection has a process of its own.
+ * In the mode "limit" there are too few descriptors for the first accept.
  * A datagram "close" closes the connection, "abort" resets it, "burst" sends
  * 100 numbered datagrams.
  */
 #include "common.h"
+#include <sys/resource.h>
 
 static void serve(int fd)
 {
@@ -31,6 +33,22 @@ static void serve(int fd)
 	CHECK(len == 0);
 }
 
+/* With `free` descriptors that are free, accept fails. The connection still waits. */
+static void check_limit(int fd, int free)
+{
+	struct sockaddr_storage peer;
+	socklen_t len = sizeof(peer);
+	struct rlimit all, few;
+	int lowest = dup(fd);
+
+	CHECK(!close(lowest) && !getrlimit(RLIMIT_NOFILE, &all));
+	few = all;
+	few.rlim_cur = lowest + free;
+	CHECK(!setrlimit(RLIMIT_NOFILE, &few));
+	CHECK(accept(fd, (struct sockaddr *)&peer, &len) == -1 && errno == EMFILE);
+	CHECK(!setrlimit(RLIMIT_NOFILE, &all));
+}
+
 int main(int argc, char **argv)
 {
 	CHECK(argc == 5);
@@ -52,9 +70,14 @@ int main(int argc, char **argv)
 
 		len = sizeof(peer);
 		CHECK(poll(&ready, 1, -1) == 1 && ready.revents == POLLIN);
+		if (!strcmp(argv[4], "limit"))
+			for (int free = 0; free < 2; free++)
+				check_limit(fd, free);
+		int lowest = dup(fd);
+		close(lowest);
 		int client = accept4(fd, (struct sockaddr *)&peer, &len, SOCK_CLOEXEC);
 
-		CHECK(client >= 0);
+		CHECK(client == lowest);
 		CHECK(fcntl(client, F_GETFD) == FD_CLOEXEC);
 		CHECK(peer.ss_family == place.addr.ss_family && len == place.len);
 		pid_t child = fork();

@@ -2,7 +2,7 @@
 
 use super::info::value_of_connection;
 use super::take_data;
-use crate::host::connection::{self, Caller, Carried};
+use crate::host::connection::{self, Caller, Carried, reply};
 use crate::host::link::{Accept, Link};
 use crate::host::queue::Queues;
 use crate::host::settings::{Settings, Stage, check_for_daemon};
@@ -29,6 +29,15 @@ const PORT_ATTEMPTS: usize = 64;
 /// How long a closed listener may take to give its port up.
 const PORT_WAIT: Duration = Duration::from_millis(300);
 
+/// A listener that is being opened.
+struct Opening {
+    key: SocketKey,
+    settings: Settings,
+    /// The address that the program has chosen.
+    bound: Option<SocketAddr>,
+    local: SocketAddr,
+}
+
 impl Host {
     /// Whether the process at the other end may use this host: it is of the same user, or a descendant, which may have
     /// changed its user.
@@ -51,7 +60,11 @@ impl Host {
             Op::Set => self.set(request),
             Op::Get => self.get(request),
             Op::Bind => self.bind(request),
-            Op::Listen => self.listen(key, request.argument),
+            Op::Listen => match self.begin_listening(key) {
+                Ok(Some(opening)) => return self.listen(opening, request.argument, channel),
+                Ok(None) => Ok(Answer::DONE),
+                Err(error) => Err(error),
+            },
             Op::LocalName => Ok(self.local_name(key)),
             Op::PeerName => self.peer_name(key),
             Op::TakeError => Ok(self.take_error(key)),
@@ -182,31 +195,67 @@ impl Host {
         }
     }
 
-    fn listen(self: &Arc<Self>, key: SocketKey, backlog: i32) -> Result<Answer, i32> {
-        let (settings, local) = {
+    /// The listener that a thread is to open; `None`: it is open already.
+    fn begin_listening(&self, key: SocketKey) -> Result<Option<Opening>, i32> {
+        let (settings, bound) = {
             let mut table = self.table();
             let record = table.entry(key)?;
             match record.phase {
                 Phase::Idle => (record.settings.clone(), record.local),
+                Phase::Opening => return Err(libc::EALREADY),
                 // The Unix socket's backlog changes.
-                Phase::Listening => return Ok(Answer::DONE),
+                Phase::Listening => return Ok(None),
                 _ => return Err(libc::EINVAL),
             }
         };
-        let local = match local {
+        let local = match bound {
             Some(local) => local,
             None => self.free_address(Claim {
                 address: unspecified(key.family),
                 is_v6_only: settings.is_v6_only,
             })?,
         };
-        let listeners = self.open_listeners(local, &settings, backlog)?;
-        {
-            let mut table = self.table();
-            let record = table.entry(key)?;
-            record.local = Some(local);
-            record.phase = Phase::Listening;
+        let mut table = self.table();
+        let record = table.entry(key)?;
+        record.local = Some(local);
+        record.phase = Phase::Opening;
+        Ok(Some(Opening {
+            key,
+            settings,
+            bound,
+            local,
+        }))
+    }
+
+    /// Opens a listener on a thread, which answers: the port or the daemon may let it wait.
+    fn listen(
+        self: &Arc<Self>,
+        opening: Opening,
+        backlog: i32,
+        channel: OwnedFd,
+    ) -> Option<(OwnedFd, Result<Answer, i32>)> {
+        let (key, bound) = (opening.key, opening.bound);
+        let channel = Arc::new(channel);
+        let caller = channel.clone();
+        let open = move |host: &Arc<Self>| {
+            let opened = host.open(&opening, backlog);
+            // The program may have gone.
+            let _ = reply(&caller, &opened.unwrap_or_else(Answer::error));
+        };
+        if self.spawn("dccprun-listen", open).is_ok() {
+            return None;
         }
+        self.give_up_listening(key, bound);
+        Some((Arc::into_inner(channel)?, Err(libc::ENOBUFS)))
+    }
+
+    /// Opens a listener, and starts the threads that accept.
+    fn open(self: &Arc<Self>, opening: &Opening, backlog: i32) -> Result<Answer, i32> {
+        let key = opening.key;
+        let listeners = self
+            .open_listeners(opening.local, &opening.settings, backlog)
+            .inspect_err(|_| self.give_up_listening(key, opening.bound))?;
+        self.table().entry(key)?.phase = Phase::Listening;
         for listener in listeners {
             let serve = move |host: &Arc<Self>| listening::serve(host, key, listener);
             self.spawn("dccprun-listen", serve).map_err(|_| {
@@ -215,6 +264,14 @@ impl Host {
             })?;
         }
         Ok(Answer::DONE)
+    }
+
+    /// The socket is no listener, and has the address that it had before.
+    fn give_up_listening(&self, key: SocketKey, bound: Option<SocketAddr>) {
+        if let Some(record) = self.table().get(key) {
+            record.local = bound;
+            record.phase = Phase::Idle;
+        }
     }
 
     /// Opens the listeners of a socket. An engine has one for all addresses, the daemon one for each.
@@ -276,6 +333,7 @@ impl Host {
             std::thread::sleep(Duration::from_millis(10));
         }
     }
+
     /// Starts the thread of a connection. It answers at the end of the handshake, if the program waits.
     fn start(
         self: &Arc<Self>,
@@ -284,16 +342,19 @@ impl Host {
         channel: Option<OwnedFd>,
     ) -> Option<(OwnedFd, Result<Answer, i32>)> {
         let key = carried.key;
+        let channel = channel.map(Arc::new);
         let caller = Caller {
             plugs: u32::try_from(request.argument).unwrap_or(0),
-            channel,
+            channel: channel.clone(),
         };
         let run = move |host: &Arc<Self>| carried.connect(host, caller);
-        if self.spawn("dccprun-out", run).is_err() {
-            // The program's socket and its channel are closed.
-            self.table().end(key, libc::ENOBUFS);
+        if self.spawn("dccprun-out", run).is_ok() {
+            return None;
         }
-        None
+        // The program's socket is closed. A call that waits returns the error.
+        let error = if channel.is_some() { 0 } else { libc::ENOBUFS };
+        self.table().end(key, error);
+        Some((Arc::into_inner(channel?)?, Err(libc::ENOBUFS)))
     }
 
     /// The connection whose handshake begins; `None`: it is open already.

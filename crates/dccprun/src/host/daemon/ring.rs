@@ -120,17 +120,22 @@ impl Ring {
         let _ = rustix::io::read(wake, &mut [0_u8; 8]);
     }
 
-    /// Pushes datagrams, and waits for room. Those that are too long are lost.
+    /// Pushes datagrams, and waits for room. Those that are too long are lost. Returns the greatest length then, if it is known.
     ///
     /// # Errors
     /// When the connection has ended.
-    pub(super) fn send<'a>(&self, packets: impl Iterator<Item = &'a [u8]>) -> Result<(), Ended> {
+    pub(super) fn send<'a>(
+        &self,
+        packets: impl Iterator<Item = &'a [u8]>,
+    ) -> Result<Option<usize>, Ended> {
         let mut packets = packets.peekable();
+        let mut mps = None;
         while packets.peek().is_some() {
             let mut shared = self.wait(Side::Send);
             if shared.client.over().is_some() {
                 return Err(Ended);
             }
+            mps = shared.client.max_packet_size();
             let mut batch = shared.client.sender().batch();
             while let Some(packet) = packets.peek() {
                 match batch.push(packet, Label::default()) {
@@ -140,7 +145,7 @@ impl Ring {
                 };
             }
         }
-        Ok(())
+        Ok(mps)
     }
 
     /// Sends what is pushed, closes, and waits for the end. A connection that does not end in time is aborted.
