@@ -5,13 +5,13 @@ use crate::support::{Server, assert_exact, client, read};
 use core::net::SocketAddr;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
+use dccp_emu::clock;
 use dccp_emu::log::{Event, EventKind, Observer};
 use dccp_sim::loss::FaultConfig;
 use dccpmon::schema::{Document, Flow};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::UdpSocket;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 /// The fates of the test's packets in one direction.
 #[derive(Clone, Default)]
@@ -170,7 +170,7 @@ fn pass_without_tail(socket: &UdpSocket, server: SocketAddr, lost_from: u64, is_
     let mut held: Vec<(SocketAddr, Vec<u8>)> = Vec::new();
     let (mut data, mut end_at, mut memory) = (None, None, [0; 2000]);
     while !is_over.load(Ordering::Relaxed) {
-        if end_at.is_some_and(|at: Instant| at.elapsed() > Duration::from_millis(300)) {
+        if end_at.is_some_and(|at| clock::now() - at > Duration::from_millis(300)) {
             for (client, datagram) in held.drain(..) {
                 to_server[&client].send(&datagram).unwrap();
             }
@@ -199,7 +199,7 @@ fn pass_without_tail(socket: &UdpSocket, server: SocketAddr, lost_from: u64, is_
         }
         if data == Some(client) {
             if matches!(datagram[8] >> 1 & 0xf, CLOSE | RESET) {
-                end_at = Some(Instant::now());
+                end_at = Some(clock::now());
             }
         } else if end_at.is_some() {
             held.push((client, datagram.to_vec()));
