@@ -1300,7 +1300,8 @@ int dccp_ring_listen(const char *path,
 void dccp_ring_listener_free(struct dccp_ring_listener *listener);
 
 // Stores the next connection in `*ring`, or NULL if there is none. Waits for it, at most for `timeout_us` microseconds or
-// DCCP_FOREVER. Returns 0 or a negative error: DCCP_ERR_TIMED_OUT, DCCP_ERR_NOT_PERMITTED, DCCP_ERR_SERVER_GONE.
+// DCCP_FOREVER. Returns 0 or a negative error: DCCP_ERR_TIMED_OUT, DCCP_ERR_NOT_PERMITTED, DCCP_ERR_SERVER_GONE, or
+// DCCP_ERR_CLOSED if the policy of the server lets the program listen no more.
 int dccp_ring_accept(struct dccp_ring_listener *listener,
                      uint64_t timeout_us,
                      struct dccp_ring **ring);

@@ -164,7 +164,7 @@ DCCP_RING_ASSERT(sizeof(dccp_ring_slot) == 24, "slot");
 DCCP_RING_ASSERT(sizeof(dccp_ring_fate) == 24, "fate");
 DCCP_RING_ASSERT(sizeof(dccp_ring_arrival) == 24, "arrival");
 
-// The places of a ring's parts in bytes. Also where addresses have 32 bits, no shape makes them wrap.
+// The places of a ring's parts in bytes. Also where addresses have 32 bits, no valid shape makes them wrap.
 typedef struct dccp_ring_places {
     uint64_t order;
     uint64_t slots;

@@ -3,7 +3,8 @@
 #![expect(unsafe_code, reason = "functions with names that C can call")]
 
 use crate::errors::{
-    DCCP_ERR_NOT_PERMITTED, DCCP_ERR_SERVER_GONE, DCCP_ERR_SYSTEM, DCCP_ERR_TIMED_OUT,
+    DCCP_ERR_CLOSED, DCCP_ERR_NOT_PERMITTED, DCCP_ERR_SERVER_GONE, DCCP_ERR_SYSTEM,
+    DCCP_ERR_TIMED_OUT,
 };
 use crate::failure::{Failure, status, value};
 use crate::memory;
@@ -59,7 +60,8 @@ pub unsafe extern "C" fn dccp_ring_listener_free(listener: *mut RingListenerHand
 }
 
 /// Stores the next connection in `*ring`, or NULL if there is none. Waits for it, at most for `timeout_us` microseconds or
-/// DCCP_FOREVER. Returns 0 or a negative error: DCCP_ERR_TIMED_OUT, DCCP_ERR_NOT_PERMITTED, DCCP_ERR_SERVER_GONE.
+/// DCCP_FOREVER. Returns 0 or a negative error: DCCP_ERR_TIMED_OUT, DCCP_ERR_NOT_PERMITTED, DCCP_ERR_SERVER_GONE, or
+/// DCCP_ERR_CLOSED if the policy of the server lets the program listen no more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dccp_ring_accept(
     listener: *mut RingListenerHandle,
@@ -112,6 +114,7 @@ impl From<RingAcceptError> for Failure {
         let code = match &e {
             RingAcceptError::TimedOut => DCCP_ERR_TIMED_OUT,
             RingAcceptError::Refused(_) => DCCP_ERR_NOT_PERMITTED,
+            RingAcceptError::Revoked(_) => DCCP_ERR_CLOSED,
             RingAcceptError::ServerGone => DCCP_ERR_SERVER_GONE,
             _ => DCCP_ERR_SYSTEM,
         };

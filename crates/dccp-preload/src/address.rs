@@ -2,12 +2,11 @@
 
 #![expect(unsafe_code, reason = "functions of the C library")]
 
-use crate::host::{ask, ask_over};
+use crate::host::ask;
 use crate::{memory, native, ours};
 use core::ffi::c_int;
-use dccprun_message::{ADDR_LEN, Answer, Op, Request, SocketKey, read_address};
+use dccprun_message::{ADDR_LEN, Op, SocketKey, read_address};
 use libc::{sockaddr, socklen_t};
-use rustix::fd::OwnedFd;
 
 /// The address of this end.
 #[unsafe(no_mangle)]
@@ -16,10 +15,8 @@ pub unsafe extern "C" fn getsockname(fd: c_int, addr: *mut sockaddr, len: *mut s
         // SAFETY: the caller keeps the contract of the function.
         return unsafe { native::getsockname(fd, addr, len) };
     };
-    native::outcome(ask(Op::LocalName, key, 0, &[]).and_then(|answer| {
-        // SAFETY: the program's pointers.
-        unsafe { store(fd, key, &answer, addr, len) }
-    }))
+    // SAFETY: the program's pointers.
+    native::outcome(unsafe { store(fd, Op::LocalName, key, addr, len) })
 }
 
 /// The address of the other end.
@@ -29,39 +26,29 @@ pub unsafe extern "C" fn getpeername(fd: c_int, addr: *mut sockaddr, len: *mut s
         // SAFETY: the caller keeps the contract of the function.
         return unsafe { native::getpeername(fd, addr, len) };
     };
-    native::outcome(ask(Op::PeerName, key, 0, &[]).and_then(|answer| {
-        // SAFETY: the program's pointers.
-        unsafe { store(fd, key, &answer, addr, len) }
-    }))
+    // SAFETY: the program's pointers.
+    native::outcome(unsafe { store(fd, Op::PeerName, key, addr, len) })
 }
 
-/// Stores the peer's address of an accepted connection, for which it asks over `spare`.
+/// Stores the peer's address of an accepted connection.
 pub(crate) unsafe fn store_peer(
     fd: c_int,
-    spare: &OwnedFd,
     addr: *mut sockaddr,
     len: *mut socklen_t,
 ) -> Result<(), c_int> {
     let key = ours::key(fd).ok_or(libc::ENOTCONN)?;
-    let request = Request {
-        op: Op::PeerName,
-        key,
-        argument: 0,
-        body: &[],
-    };
-    let answer = ask_over(spare, &request)?;
     // SAFETY: the program's pointers.
-    unsafe { store(fd, key, &answer, addr, len) }
+    unsafe { store(fd, Op::PeerName, key, addr, len) }
 }
 
-/// Stores the address of an answer.
 unsafe fn store(
     fd: c_int,
+    op: Op,
     key: SocketKey,
-    answer: &Answer,
     addr: *mut sockaddr,
     len: *mut socklen_t,
 ) -> Result<(), c_int> {
+    let answer = ask(op, key, 0, &[])?;
     let body = answer.result()?;
     let address = read_address(key.family, body).ok_or(libc::ENOTCONN)?;
     if let Some(mps) = body.get(ADDR_LEN..).and_then(|rest| rest.first_chunk()) {

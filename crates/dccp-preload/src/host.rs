@@ -113,25 +113,16 @@ pub(crate) fn ask_within(
         argument,
         body,
     };
-    let channel = unix_socket(SocketFlags::CLOEXEC).map_err(Errno::raw_os_error)?;
+    let channel = request_over_channel(&request)?;
     if timeout.is_some() {
         set_socket_timeout(&channel, Timeout::Recv, timeout).map_err(Errno::raw_os_error)?;
     }
-    ask_over(&channel, &request)
-}
-
-/// Sends a request over a socket that is not connected yet, and waits for the answer.
-///
-/// # Errors
-/// As [`ask_within`].
-pub(crate) fn ask_over(channel: &OwnedFd, request: &Request<'_>) -> Result<Answer, c_int> {
-    send_request(channel, request)?;
     let mut buffer = [0; MESSAGE_MAX];
     let len = loop {
-        match recv(channel, &mut buffer, RecvFlags::empty()) {
+        match recv(&channel, &mut buffer, RecvFlags::empty()) {
             Ok((len, _)) => break len,
             // The kernel's calls for options and names do not wait, so no signal interrupts them.
-            Err(Errno::INTR) if request.op != Op::Connect => {}
+            Err(Errno::INTR) if op != Op::Connect => {}
             Err(error @ (Errno::INTR | Errno::AGAIN)) => return Err(error.raw_os_error()),
             Err(_) => return Err(ENETDOWN),
         }
@@ -152,8 +143,7 @@ pub(crate) fn ask_for_descriptor(op: Op, key: SocketKey) -> Result<OwnedFd, c_in
         argument: 0,
         body: &[],
     };
-    let channel = unix_socket(SocketFlags::CLOEXEC).map_err(Errno::raw_os_error)?;
-    send_request(&channel, &request)?;
+    let channel = request_over_channel(&request)?;
     let mut buffer = [0; MESSAGE_MAX];
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -170,22 +160,30 @@ pub(crate) fn ask_for_descriptor(op: Op, key: SocketKey) -> Result<OwnedFd, c_in
     descriptor.ok_or(libc::EMFILE)
 }
 
-/// Connects to the host, and sends a request. The name can be taken by another user's process after the host's end.
-fn send_request(channel: &OwnedFd, request: &Request<'_>) -> Result<(), c_int> {
+/// Sends a request over a connection of its own.
+fn request_over_channel(request: &Request<'_>) -> Result<OwnedFd, c_int> {
     let host = host().ok_or(ENETDOWN)?;
     let mut buffer = [0; MESSAGE_MAX];
     let message = request.build(&mut buffer).ok_or(libc::EINVAL)?;
+    let channel = open(host)?;
+    send(&channel, message, SendFlags::NOSIGNAL).map_err(|_| ENETDOWN)?;
+    Ok(channel)
+}
+
+/// Connects to the host. The name can be taken by another user's process after the host's end.
+fn open(host: HostKey) -> Result<OwnedFd, c_int> {
+    let channel = unix_socket(SocketFlags::CLOEXEC).map_err(Errno::raw_os_error)?;
     let place = place(host, Role::Control).map_err(Errno::raw_os_error)?;
-    while let Err(error) = connect(channel, &place) {
+    while let Err(error) = connect(&channel, &place) {
         if error != Errno::INTR {
             return Err(ENETDOWN);
         }
     }
-    if !is_of(channel, host) {
-        return Err(ENETDOWN);
+    if is_of(&channel, host) {
+        Ok(channel)
+    } else {
+        Err(ENETDOWN)
     }
-    send(channel, message, SendFlags::NOSIGNAL).map_err(|_| ENETDOWN)?;
-    Ok(())
 }
 
 /// Whether the process at the other end belongs to the host's user.

@@ -8,7 +8,7 @@ use core::ffi::c_int;
 use dccprun_message::{Family, HostKey, MPS_UNCONNECTED, Op, Role, SocketKey, address};
 use libc::{AF_INET, AF_INET6, SOCK_CLOEXEC, SOCK_NONBLOCK, sockaddr, socklen_t};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::{AsRawFd as _, BorrowedFd, IntoRawFd as _, OwnedFd};
+use rustix::fd::{BorrowedFd, IntoRawFd as _};
 use rustix::io::Errno;
 use rustix::net::sockopt::{
     Timeout, set_socket_send_buffer_size, socket_send_buffer_size, socket_timeout,
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn bind(fd: c_int, addr: *const sockaddr, len: socklen_t) 
 /// Makes a socket a listener.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn listen(fd: c_int, backlog: c_int) -> c_int {
-    // The host connects to this socket for each DCCP connection that it has accepted, from its answer on.
+    // The host may connect to this socket even before it answers.
     // SAFETY: the caller keeps the contract of the function.
     let listening = unsafe { native::listen(fd, backlog) };
     if listening == 0
@@ -179,14 +179,10 @@ fn is_readable(socket: BorrowedFd<'_>) -> bool {
     matches!(poll(&mut polled, Some(&Timespec::default())), Ok(1))
 }
 
-/// A socket for a request. The lowest free descriptor stays free for the program.
-fn spare() -> Result<OwnedFd, Errno> {
-    let lowest = unix_socket(SocketFlags::CLOEXEC)?;
-    match rustix::io::fcntl_dupfd_cloexec(&lowest, lowest.as_raw_fd() + 1) {
-        // The number is beyond the limit.
-        Err(Errno::INVAL) => Err(Errno::MFILE),
-        spare => spare,
-    }
+/// Checks that there are two free descriptors: a connection takes one, and the question about its peer another.
+fn check_descriptors(listener: BorrowedFd<'_>) -> Result<(), Errno> {
+    let _first = rustix::io::fcntl_dupfd_cloexec(listener, 0)?;
+    rustix::io::fcntl_dupfd_cloexec(listener, 0).map(drop)
 }
 
 /// Accepts a connection.
@@ -204,17 +200,18 @@ pub unsafe extern "C" fn accept4(
     len: *mut socklen_t,
     flags: c_int,
 ) -> c_int {
-    let (Some(host), Some(_)) = (host(), ours::key(fd)) else {
+    let (Some(host), Some(_), Some(listener)) = (host(), ours::key(fd), ours::borrow(fd)) else {
         // SAFETY: the caller keeps the contract of the function.
         let accepted = unsafe { native::accept4(fd, addr, len, flags) };
         ours::mark_foreign(accepted);
         return accepted;
     };
-    // Without a descriptor for the question about the peer, the connection still waits.
-    let spare = match (!addr.is_null()).then(spare).transpose() {
-        Ok(spare) => spare,
-        Err(error) => return native::fail(error.raw_os_error()),
-    };
+    // Without descriptors the connection still waits.
+    if !addr.is_null()
+        && let Err(error) = check_descriptors(listener)
+    {
+        return native::fail(error.raw_os_error());
+    }
     loop {
         let none = core::ptr::null_mut();
         // SAFETY: without an address, nothing is stored.
@@ -227,15 +224,15 @@ pub unsafe extern "C" fn accept4(
             // Another user's process has connected to the listener's name.
             // SAFETY: the descriptor is new, and known to no one else.
             unsafe { native::close(accepted) };
-            if !ours::borrow(fd).is_some_and(is_readable) {
+            if !is_readable(listener) {
                 // The program may have waited for this one, and would now wait for ever.
                 return native::fail(libc::ECONNABORTED);
             }
             continue;
         }
-        if let Some(spare) = &spare {
+        if !addr.is_null() {
             // SAFETY: the program's pointers.
-            let told = unsafe { crate::address::store_peer(accepted, spare, addr, len) };
+            let told = unsafe { crate::address::store_peer(accepted, addr, len) };
             // A peer that has gone again has no address; the kernel's DCCP accepts it too.
             if let Err(error) = told
                 && error != libc::ENOTCONN

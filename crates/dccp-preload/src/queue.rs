@@ -35,7 +35,7 @@ fn find<Q>(
 /// Asks for a queue of a socket.
 ///
 /// # Errors
-/// Whether there may be one later: there are not too many queues.
+/// `Always`: the host has no queue to give. `Now`: the next call asks again.
 fn ask_for_queue(key: SocketKey, op: Op) -> Result<OwnedFd, Absent> {
     ask_for_descriptor(op, key).map_err(|error| match error {
         libc::ENOBUFS => Absent::Always,

@@ -120,9 +120,13 @@ pub enum RingAcceptError {
     TimedOut,
     /// Caller: a connection waits, but the server has no ring left, or the program holds as many connections as it
     /// requested. The text gives the server's reason. The connection goes on waiting, unless the server's system has no
-    /// resources. Or the server's policy lets the program listen no more, and the listener has ended.
+    /// resources.
     #[error("the server refused: {}", printable(.0))]
     Refused(String),
+    /// Caller: the server's policy has changed, and does not let the program listen any more. The text gives the server's
+    /// reason. The listener has ended, and with it the connections that wait.
+    #[error("the server has ended the listener: {}", printable(.0))]
+    Revoked(String),
     /// System: the server has ended, and with it the listener.
     #[error("the program that lends rings has ended")]
     ServerGone,
@@ -139,7 +143,7 @@ impl RingAcceptError {
     pub fn fault(&self) -> Option<Fault> {
         match self {
             Self::TimedOut => None,
-            Self::Refused(_) => Some(Fault::Caller),
+            Self::Refused(_) | Self::Revoked(_) => Some(Fault::Caller),
             Self::ServerGone | Self::Foreign | Self::Ring(_) => Some(Fault::System),
         }
     }
@@ -149,6 +153,7 @@ impl RingAcceptError {
         match self {
             Self::TimedOut => "wait longer, or check the clients",
             Self::Refused(_) => "end connections, and accept again; or ask for smaller rings",
+            Self::Revoked(_) => "change the server's policy, and listen again",
             Self::ServerGone => "start the program that lends rings, and listen again",
             Self::Foreign => "use the same version of this library on both sides",
             Self::Ring(_) => "free memory, or raise the limits of this process",

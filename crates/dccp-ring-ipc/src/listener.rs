@@ -25,6 +25,8 @@ pub struct RingListener {
     /// A descriptor shall become readable without a call of `accept`.
     is_watched: bool,
     is_over: bool,
+    /// Why the server has ended the listener.
+    revoked: Option<String>,
     timeout: Option<Duration>,
 }
 
@@ -65,6 +67,7 @@ impl RingListener {
                 has_asked: false,
                 is_watched: false,
                 is_over: false,
+                revoked: None,
                 timeout: None,
             }),
             Some(ServerMessage::Refused(why)) => Err(RingConnectError::Refused(why)),
@@ -131,7 +134,8 @@ impl RingListener {
                 }
             }
         }
-        Err(RingAcceptError::ServerGone)
+        let revoked = self.revoked.clone().map(RingAcceptError::Revoked);
+        Err(revoked.unwrap_or(RingAcceptError::ServerGone))
     }
 
     /// Requests the next connection, unless the server owes one already.
@@ -187,6 +191,11 @@ impl RingListener {
                 Err(RingAcceptError::Ring(error.into()))
             }
             (Some(ServerMessage::Refused(why)), _) => Err(RingAcceptError::Refused(why)),
+            (Some(ServerMessage::Revoked(why)), _) => {
+                self.is_over = true;
+                self.revoked = Some(why.clone());
+                Err(RingAcceptError::Revoked(why))
+            }
             _ => {
                 self.is_over = true;
                 Err(RingAcceptError::Foreign)

@@ -39,6 +39,8 @@ pub(crate) enum ServerMessage {
     Lent(DccpAddr),
     /// A refusal, with its reason.
     Refused(String),
+    /// The end of a listener, because the policy does not let the application listen any more. The text has the reason.
+    Revoked(String),
     /// An event of the connection, and the greatest length of a datagram now, if known.
     Event(Event, Option<u32>),
     /// The listener has this address.
@@ -241,6 +243,7 @@ impl ServerMessage {
         match self {
             Self::Lent(local) => [&[0], &MAGIC[..], &build_address(*local)].concat(),
             Self::Refused(text) => [&[1], clip(text).as_bytes()].concat(),
+            Self::Revoked(text) => [&[5], clip(text).as_bytes()].concat(),
             Self::Event(event, mps) => {
                 let mut bytes = vec![2];
                 bytes.extend(mps.unwrap_or(NO_MPS).to_le_bytes());
@@ -273,6 +276,7 @@ impl ServerMessage {
                 read.0.is_empty().then_some(Self::Lent(local))
             }
             (1, rest) => Some(Self::Refused(String::from_utf8_lossy(rest).into())),
+            (5, rest) => Some(Self::Revoked(String::from_utf8_lossy(rest).into())),
             (2, rest) => {
                 let mut read = Reader(rest);
                 let mps = mps_of(read.u32()?);

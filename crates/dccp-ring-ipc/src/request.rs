@@ -170,8 +170,8 @@ pub trait RingPolicy: Send {
         Err("this server allows no listeners".into())
     }
 
-    /// Whether an allowed listener may still accept at this address, that of its request: the policy may have changed since.
-    /// Asked before each connection; a listener that may not ends, with this reason. Agrees by default.
+    /// Whether a listener may go on, because the policy may have changed since its request, which had the address `local`.
+    /// Asked before each connection that the application accepts; on an error the listener ends. Agrees by default.
     ///
     /// # Errors
     /// When the policy does not let the application listen any more.

@@ -414,7 +414,8 @@ impl Session {
         if let (Err(why), Some(channel)) =
             (stock.policy.allow_accepting(caller, local), &self.channel)
         {
-            Self::turn_away(channel, &why);
+            // An application that does not read finds the channel closed.
+            let _ = channel.send(&ServerMessage::Revoked(why).build(), &[]);
             return false;
         }
         // The listener's session holds one of them.

@@ -182,7 +182,8 @@ impl State {
         rule.ok_or_else(|| format!("no rule of the host's policy names the user {uid}"))
     }
 
-    /// Checks a request, and charges `user` for it. The cap of a user is that of the rule that the first program met.
+    /// Checks a request, and charges `user` for it. The cap of a user is that of this user's rule, by the group of the first
+    /// program.
     fn decide(
         &mut self,
         caller: &RingCaller,
@@ -192,7 +193,7 @@ impl State {
         let rule = self.rule(caller)?;
         let options = check(rule, wanted)?;
         let most = rule.max_connections;
-        let max_rate = rule.max_rate;
+        let max_rate = self.policy.rule(user, caller.gid).unwrap_or(rule).max_rate;
         let account = self.users.entry(user).or_insert_with(|| Account {
             gid: caller.gid,
             connections: 0,

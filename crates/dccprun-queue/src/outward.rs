@@ -124,7 +124,7 @@ impl Producer {
         write: impl FnOnce(&mut dyn Iterator<Item = &'a [AtomicU64]>),
     ) -> Pushed {
         let memory = &self.memory;
-        // A queue that has ended has the limit 0 too, and refuses. So that word is read later.
+        // The end of the queue zeroes both words. Read in this order, a limit of 0 for this reason means `Refused`.
         let limit = memory.word(LIMIT).load(Ordering::Acquire);
         if len > LEN_MAX || memory.word(OPEN).load(Ordering::Relaxed) == 0 {
             return Pushed::Refused;

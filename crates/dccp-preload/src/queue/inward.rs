@@ -212,7 +212,7 @@ unsafe fn copy(queue: &Consumer, mode: Mode, header: &msghdr) -> Option<(usize, 
     Some((len, room))
 }
 
-/// Receives by the socket of a connection without a queue here, as [`receive`]; `Continue`: there may be a queue now.
+/// Receives by the socket of a connection without a queue here, as [`receive`]; `Continue`: look again.
 ///
 /// # Safety
 /// The message and its parts are valid.
@@ -234,9 +234,14 @@ unsafe fn without_queue(
     let error = match found {
         Err(Errno::NOTSOCK) => return ControlFlow::Break(foreign(fd)),
         Err(error) => error.raw_os_error(),
+        // The bell stays for the descriptor that has the queue.
         Ok(Found::Bell) if has_ended(fd) => {
-            discard_message(fd);
-            return ControlFlow::Continue(());
+            // SAFETY: the caller promises a message.
+            let header = unsafe { &mut *header };
+            header.msg_namelen = 0;
+            header.msg_controllen = 0;
+            header.msg_flags = 0;
+            return ControlFlow::Break(Some(0));
         }
         // Another process uses the queue, and this one has no room for it now.
         Ok(Found::Bell) => libc::ENOBUFS,
@@ -255,16 +260,19 @@ unsafe fn without_queue(
     ControlFlow::Break(Some(native::fail(error) as ssize_t))
 }
 
-/// Whether the host says that a connection is over, or has ended itself. The end stands behind the bell then.
+/// Whether a connection is over: the host says so, or has ended itself.
 fn has_ended(fd: c_int) -> bool {
-    let asked = ours::key(fd).map(|key| ask_for_descriptor(Op::ReceiveQueue, key));
-    matches!(asked, Some(Err(libc::ENOTCONN | libc::ENETDOWN)))
-}
-
-/// Reads a message from the socket, if there is one.
-fn discard_message(fd: c_int) {
-    if let Some(socket) = ours::borrow(fd) {
-        let _ = rustix::net::recv(socket, &mut [0; 1][..], RecvFlags::DONTWAIT);
+    let (Some(key), Some(socket)) = (ours::key(fd), ours::borrow(fd)) else {
+        return false;
+    };
+    match ask_for_descriptor(Op::ReceiveQueue, key) {
+        Err(libc::ENOTCONN) => true,
+        Err(libc::ENETDOWN) => {
+            let mut polled = [PollFd::new(&socket, PollFlags::empty())];
+            let hung_up = poll(&mut polled, Some(&Timespec::default())).is_ok();
+            hung_up && polled[0].revents().contains(PollFlags::HUP)
+        }
+        _ => false,
     }
 }
 

@@ -133,7 +133,7 @@ fn push(
                 return ssize_t::try_from(len).ok();
             }
             Pushed::TooLong => match ours::limit_now(fd) {
-                // The host has not said yet that the path is wider.
+                // The limit in the queue is old: the path has become wider since.
                 Some(limit) if len <= limit => queue.set_limit(limit),
                 _ => return Some(native::fail(libc::EMSGSIZE) as ssize_t),
             },

@@ -82,6 +82,7 @@ fn server_messages() -> Vec<ServerMessage> {
     let others = [
         ServerMessage::Lent("127.0.0.1:7/8".parse().unwrap()),
         ServerMessage::Refused("no".into()),
+        ServerMessage::Revoked("no more".into()),
         ServerMessage::Event(Event::Connected, None),
         ServerMessage::Listening("[::]:14233/5001".parse().unwrap()),
         ServerMessage::Accepted {

@@ -180,7 +180,7 @@ fn trace(stream: &UnixStream, daemon: &Daemon, wanted: &TraceRequest) -> io::Res
     trace.write(io::BufWriter::new(Patient(stream)), end_of)
 }
 
-/// A client that takes a trace as slowly as it likes. The packets meanwhile wait in the queue of the trace.
+/// A client that takes a trace as slowly as it likes. The packets wait meanwhile; those that find no room are counted.
 struct Patient<'a>(&'a UnixStream);
 
 impl io::Write for Patient<'_> {

@@ -192,6 +192,7 @@ fn listener_whose_user_may_listen_no_more_ends() {
         why.contains("does not let this user listen at 127.0.0.1:0/5001"),
         "{why}"
     );
+    assert_eq!(listener.accept().unwrap_err().to_string(), why);
     eventually(|| daemon.listeners().is_empty().then_some(()));
     exchange(&mut client, &mut server);
 }

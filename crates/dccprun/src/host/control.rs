@@ -1,6 +1,7 @@
 //! Answers the library's requests.
 
 mod info;
+mod listen;
 mod requests;
 
 use super::Host;

@@ -30,7 +30,8 @@ pub(super) trait Link: Send + Sync {
     /// The state of the connection; `None`: there is none any more, or it is not known here.
     fn snapshot(&self) -> Option<ConnSnapshot>;
 
-    /// Sends datagrams, and waits for room. Returns the greatest length of a datagram then, if it is known.
+    /// Sends datagrams, and waits for room. Returns the greatest length of a datagram at that moment, if it is
+    /// known.
     ///
     /// # Errors
     /// When the connection has ended. The datagrams are lost, as in the kernel.

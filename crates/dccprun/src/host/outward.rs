@@ -85,7 +85,7 @@ impl Outward<'_> {
         end
     }
 
-    /// Sends datagrams to the peer. Returns the greatest length of a datagram then, if it is known.
+    /// Sends datagrams to the peer. Returns the greatest length of a datagram at that moment, if it is known.
     ///
     /// After the end of the connection the program learns that it can send no more, although the thread of the other direction
     /// may wait for it to receive.

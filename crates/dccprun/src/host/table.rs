@@ -45,8 +45,8 @@ pub(super) struct Record {
 pub(super) enum Phase {
     /// Neither connected nor listening.
     Idle,
-    /// A thread opens its listener.
-    Opening,
+    /// A thread opens its listener, and then answers on these channels.
+    Opening(Vec<OwnedFd>),
     Listening,
     /// The handshake goes on.
     Connecting(Connection),
@@ -90,7 +90,7 @@ impl Record {
     pub(super) fn connection(&self) -> Option<&Connection> {
         match &self.phase {
             Phase::Connecting(connection) | Phase::Open { connection, .. } => Some(connection),
-            Phase::Idle | Phase::Opening | Phase::Listening | Phase::Ended { .. } => None,
+            Phase::Idle | Phase::Opening(_) | Phase::Listening | Phase::Ended { .. } => None,
         }
     }
 

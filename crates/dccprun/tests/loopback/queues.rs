@@ -47,7 +47,7 @@ fn reused_descriptor_does_not_reach_the_old_queue() {
 
 #[test]
 fn end_is_found_without_the_queue() {
-    check("end", 1);
+    check("end", 2);
 }
 
 #[test]

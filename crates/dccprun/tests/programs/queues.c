@@ -298,9 +298,8 @@ static void test_handshake(void)
 }
 
 /* After the end, a duplicate finds the end. The descriptor itself has what it has not received. */
-static void test_end(void)
+static void end_of(int fd)
 {
-	int fd = used();
 	struct pollfd over = { .fd = fd };
 	uint32_t n, expected = 0;
 
@@ -316,6 +315,15 @@ static void test_end(void)
 	CHECK(expected == 100);
 	close(other);
 	close(fd);
+}
+
+static void test_end(void)
+{
+	end_of(used());
+	/* One that has its queue, and has not received yet. */
+	int fd = connected();
+	CHECK(recv(fd, &(char){ 0 }, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN);
+	end_of(fd);
 }
 
 /* Once the path is narrower, what is too long is refused, and the rest still arrives. */

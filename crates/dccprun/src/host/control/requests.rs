@@ -2,22 +2,20 @@
 
 use super::info::value_of_connection;
 use super::take_data;
-use crate::host::connection::{self, Caller, Carried, reply};
-use crate::host::link::{Accept, Link};
+use crate::host::connection::{self, Caller, Carried};
+use crate::host::link::Link;
 use crate::host::queue::Queues;
-use crate::host::settings::{Settings, Stage, check_for_daemon};
+use crate::host::settings::{Stage, check_for_daemon};
 use crate::host::table::{Claim, Connection, Phase, Record, unspecified};
-use crate::host::{Carrier, Host, errors, listening, own};
+use crate::host::{Carrier, Host, errors, own};
 use crate::unix::DATAGRAM_MAX;
-use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use core::net::SocketAddr;
 use core::num::NonZeroU16;
-use core::time::Duration;
 use dccp::unstable::io::local;
-use dccp::{BindError, DccpAddr, Encapsulation, Listener, OpenError, Options, unstable};
+use dccp::{DccpAddr, Options, unstable};
 use dccprun_message::option as opt;
 use dccprun_message::{Answer, MPS_UNCONNECTED, Op, Request, SocketKey, address, read_address};
 use dccprun_queue::{inward, outward};
-use std::io::Write as _;
 use std::net::UdpSocket;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -26,18 +24,6 @@ use std::sync::Arc;
 const GENERATIONS_MAX: usize = 64;
 /// Ports that are tried where any free one is wanted.
 const PORT_ATTEMPTS: usize = 64;
-/// How long a closed listener may take to give its port up.
-const PORT_WAIT: Duration = Duration::from_millis(300);
-
-/// A listener that is being opened.
-struct Opening {
-    key: SocketKey,
-    settings: Settings,
-    /// The address that the program has chosen.
-    bound: Option<SocketAddr>,
-    local: SocketAddr,
-}
-
 impl Host {
     /// Whether the process at the other end may use this host: it is of the same user, or a descendant, which may have
     /// changed its user.
@@ -60,11 +46,7 @@ impl Host {
             Op::Set => self.set(request),
             Op::Get => self.get(request),
             Op::Bind => self.bind(request),
-            Op::Listen => match self.begin_listening(key) {
-                Ok(Some(opening)) => return self.listen(opening, request.argument, channel),
-                Ok(None) => Ok(Answer::DONE),
-                Err(error) => Err(error),
-            },
+            Op::Listen => return self.listen(key, request.argument, channel),
             Op::LocalName => Ok(self.local_name(key)),
             Op::PeerName => self.peer_name(key),
             Op::TakeError => Ok(self.take_error(key)),
@@ -156,7 +138,7 @@ impl Host {
     }
 
     /// The address, with a port that is free if it has none.
-    fn free_address(&self, mut claim: Claim) -> Result<SocketAddr, i32> {
+    pub(super) fn free_address(&self, mut claim: Claim) -> Result<SocketAddr, i32> {
         if claim.address.port() != 0 {
             self.check_free(claim)?;
             return Ok(claim.address);
@@ -192,145 +174,6 @@ impl Host {
             Ok(())
         } else {
             Err(libc::EADDRINUSE)
-        }
-    }
-
-    /// The listener that a thread is to open; `None`: it is open already.
-    fn begin_listening(&self, key: SocketKey) -> Result<Option<Opening>, i32> {
-        let (settings, bound) = {
-            let mut table = self.table();
-            let record = table.entry(key)?;
-            match record.phase {
-                Phase::Idle => (record.settings.clone(), record.local),
-                Phase::Opening => return Err(libc::EALREADY),
-                // The Unix socket's backlog changes.
-                Phase::Listening => return Ok(None),
-                _ => return Err(libc::EINVAL),
-            }
-        };
-        let local = match bound {
-            Some(local) => local,
-            None => self.free_address(Claim {
-                address: unspecified(key.family),
-                is_v6_only: settings.is_v6_only,
-            })?,
-        };
-        let mut table = self.table();
-        let record = table.entry(key)?;
-        record.local = Some(local);
-        record.phase = Phase::Opening;
-        Ok(Some(Opening {
-            key,
-            settings,
-            bound,
-            local,
-        }))
-    }
-
-    /// Opens a listener on a thread, which answers: the port or the daemon may let it wait.
-    fn listen(
-        self: &Arc<Self>,
-        opening: Opening,
-        backlog: i32,
-        channel: OwnedFd,
-    ) -> Option<(OwnedFd, Result<Answer, i32>)> {
-        let (key, bound) = (opening.key, opening.bound);
-        let channel = Arc::new(channel);
-        let caller = channel.clone();
-        let open = move |host: &Arc<Self>| {
-            let opened = host.open(&opening, backlog);
-            // The program may have gone.
-            let _ = reply(&caller, &opened.unwrap_or_else(Answer::error));
-        };
-        if self.spawn("dccprun-listen", open).is_ok() {
-            return None;
-        }
-        self.give_up_listening(key, bound);
-        Some((Arc::into_inner(channel)?, Err(libc::ENOBUFS)))
-    }
-
-    /// Opens a listener, and starts the threads that accept.
-    fn open(self: &Arc<Self>, opening: &Opening, backlog: i32) -> Result<Answer, i32> {
-        let key = opening.key;
-        let listeners = self
-            .open_listeners(opening.local, &opening.settings, backlog)
-            .inspect_err(|_| self.give_up_listening(key, opening.bound))?;
-        self.table().entry(key)?.phase = Phase::Listening;
-        for listener in listeners {
-            let serve = move |host: &Arc<Self>| listening::serve(host, key, listener);
-            self.spawn("dccprun-listen", serve).map_err(|_| {
-                self.table().remove(key);
-                libc::ENOBUFS
-            })?;
-        }
-        Ok(Answer::DONE)
-    }
-
-    /// The socket is no listener, and has the address that it had before.
-    fn give_up_listening(&self, key: SocketKey, bound: Option<SocketAddr>) {
-        if let Some(record) = self.table().get(key) {
-            record.local = bound;
-            record.phase = Phase::Idle;
-        }
-    }
-
-    /// Opens the listeners of a socket. An engine has one for all addresses, the daemon one for each.
-    fn open_listeners(
-        &self,
-        local: SocketAddr,
-        settings: &Settings,
-        backlog: i32,
-    ) -> Result<Vec<Box<dyn Accept>>, i32> {
-        let udp_port = match (&self.carrier, self.defaults.encapsulation) {
-            (Carrier::Engine(_), Encapsulation::Udp) => self.defaults.udp_port,
-            // That of the daemon.
-            (Carrier::Daemon(_), Encapsulation::Udp) | (_, Encapsulation::Ip) => 0,
-        };
-        let mut ips = vec![local.ip()];
-        if local.ip().is_unspecified() && local.is_ipv6() && !settings.is_v6_only {
-            ips.push(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
-        }
-        let at = |ip: &IpAddr| {
-            let mut place = local;
-            place.set_ip(ip.to_canonical());
-            DccpAddr::from((with_port(place, udp_port), local.port()))
-        };
-        let places: Vec<DccpAddr> = ips.iter().map(at).collect();
-        match &self.carrier {
-            Carrier::Engine(engine) => {
-                let services: Vec<_> = settings.services(&self.defaults).into_iter().collect();
-                let options = settings
-                    .options(&self.defaults, engine)
-                    .service_codes(&services)
-                    .backlog(usize::try_from(backlog).unwrap_or(1).clamp(1, 4096));
-                let options = unstable::permit_system_port(options);
-                let listener = open_listener(&places, udp_port, &options)?;
-                Ok(vec![Box::new(listener)])
-            }
-            Carrier::Daemon(daemon) => {
-                self.wait_for_port(Claim {
-                    address: local,
-                    is_v6_only: settings.is_v6_only,
-                });
-                let listen = |place: &DccpAddr| daemon.listen(*place, settings, &self.defaults);
-                places.iter().map(listen).collect()
-            }
-        }
-    }
-
-    /// Waits until an earlier listener of the program has given a port up.
-    fn wait_for_port(&self, claim: Claim) {
-        let until = dccp::clock::now() + PORT_WAIT;
-        let is_taken = || {
-            let mut table = self.table();
-            let holders = table.holders(claim);
-            holders.into_iter().any(|key| {
-                let record = table.get(key);
-                record.is_some_and(|record| matches!(record.phase, Phase::Listening))
-            })
-        };
-        while is_taken() && dccp::clock::now() < until {
-            std::thread::sleep(Duration::from_millis(10));
         }
     }
 
@@ -472,23 +315,6 @@ impl Host {
     }
 }
 
-/// Opens a listener of an engine. A port that an earlier listener gives up just now is waited for.
-fn open_listener(places: &[DccpAddr], udp_port: u16, options: &Options) -> Result<Listener, i32> {
-    let until = dccp::clock::now() + PORT_WAIT;
-    loop {
-        match Listener::bind(places, options) {
-            Ok(listener) => return Ok(listener),
-            Err(BindError::InUse { .. }) if dccp::clock::now() < until => {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            Err(error) => {
-                explain(&error, udp_port);
-                return Err(errors::of_bind(&error));
-            }
-        }
-    }
-}
-
 /// The greatest length of a datagram that the program may send.
 fn mps(link: &dyn Link) -> u32 {
     let mps = link.mps().map(|mps| mps.min(DATAGRAM_MAX));
@@ -518,7 +344,7 @@ fn stage(record: &Record) -> Stage {
     }
 }
 
-fn with_port(mut place: SocketAddr, port: u16) -> SocketAddr {
+pub(super) fn with_port(mut place: SocketAddr, port: u16) -> SocketAddr {
     place.set_port(port);
     place
 }
@@ -552,20 +378,4 @@ fn parent_of(pid: u32) -> Option<u32> {
     let (_, rest) = stat.rsplit_once(") ")?;
     let parent = rest.split(' ').nth(1)?.parse().ok()?;
     (parent != 0).then_some(parent)
-}
-
-/// Says why a listener could not begin, because the program sees an error number only.
-fn explain(error: &BindError, udp_port: u16) {
-    let next = match error {
-        BindError::Open(OpenError::InUse(_)) => {
-            "end the program that has it, or choose another one with --udp-port (peers then need --remote-udp-port)"
-        }
-        other => other.next_step(),
-    };
-    let what = match error {
-        BindError::Open(OpenError::InUse(_)) => format!("UDP port {udp_port} is taken"),
-        other => other.to_string(),
-    };
-    // A closed standard error does not end the service of the program.
-    let _ = writeln!(std::io::stderr(), "dccprun: {what}\n   next: {next}");
 }

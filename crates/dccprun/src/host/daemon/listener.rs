@@ -78,6 +78,10 @@ impl Accept for Listening {
                 self.listener = None;
                 return Ok(None);
             }
+            Err(error @ RingAcceptError::Revoked(_)) => {
+                explain(&error, error.next_step());
+                return Err(Ended);
+            }
             Err(RingAcceptError::Foreign) => return Err(Ended),
             Err(error) => Some(error),
         };

@@ -120,7 +120,8 @@ impl Ring {
         let _ = rustix::io::read(wake, &mut [0_u8; 8]);
     }
 
-    /// Pushes datagrams, and waits for room. Those that are too long are lost. Returns the greatest length then, if it is known.
+    /// Pushes datagrams, and waits for room. Those that are too long are lost. Returns the greatest length at that
+    /// moment, if it is known.
     ///
     /// # Errors
     /// When the connection has ended.
