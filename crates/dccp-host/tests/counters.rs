@@ -19,7 +19,8 @@ fn snapshot() -> Snapshot {
     Snapshot::take(now_ns(), Some("lo"))
 }
 
-/// The thread runs or waits for a core all the time, however busy the machine is.
+/// The thread runs or waits for a core all the time, however busy the machine is. The time that a hypervisor takes away
+/// counts as neither.
 #[test]
 fn cpu_of_a_spinning_thread_is_one_core() {
     let before = snapshot();
@@ -27,7 +28,7 @@ fn cpu_of_a_spinning_thread_is_one_core() {
     while now_ns() < begin + 300_000_000 {}
     let delta = snapshot().since(&before);
     let threads = delta.threads.unwrap();
-    assert!(threads.runnable_max_ratio > 0.9, "{threads:?}");
+    assert!(threads.runnable_max_ratio > 0.5, "{threads:?}");
     let process_cpu_ns = delta.process_cpu_ns.unwrap();
     assert!(threads.cpu_max_ns > 0 && process_cpu_ns > 0);
     assert!(delta.wall_ns >= 300_000_000);
