@@ -6,6 +6,9 @@
 
 use dccp_dev::Tally;
 
+/// More failed tests than this are no accident of timing.
+const FEW: usize = 3;
+
 /// The part of a test program's output.
 #[derive(Default, PartialEq)]
 enum Section {
@@ -26,7 +29,17 @@ pub(crate) struct Reader {
     counted: bool,
     /// Skips of the test program being read.
     skips: Vec<String>,
-    tally: Tally,
+    /// Test programs that began and have no result yet.
+    unfinished: usize,
+    outcome: Outcome,
+}
+
+/// The sum over all test programs.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) tally: Tally,
+    /// Names of tests that failed.
+    pub(crate) failures: Vec<String>,
 }
 
 impl Reader {
@@ -36,13 +49,19 @@ impl Reader {
             self.end_of_program(counts);
             return true;
         }
+        if self.section == Section::Progress && begins_program(line) {
+            self.unfinished += 1;
+        }
         match line {
             "successes:" => self.section = Section::Successes,
             "failures:" => self.section = Section::Failures,
             _ => {}
         }
-        if line.starts_with("---- ") && line.ends_with(" stdout ----") {
+        if let Some(name) = test_above_its_output(line) {
             self.counted = false;
+            if self.section == Section::Failures {
+                self.outcome.failures.push(name.to_owned());
+            }
         }
         if let Some(skip) = line.strip_prefix("SKIP ") {
             if !self.counted {
@@ -54,13 +73,14 @@ impl Reader {
         self.section != Section::Successes
     }
 
-    /// The sum over all test programs. `success` is cargo's own verdict: a program that crashed
-    /// or did not build leaves no result.
-    pub(crate) fn finish(mut self, success: bool) -> Tally {
-        if !success && self.tally.failed == 0 {
-            self.tally.failed = 1;
+    /// The sum over all test programs. `success` is cargo's own verdict: a program that did not build or start leaves
+    /// no line. One that crashed leaves no result, and counts as a failure without a name.
+    pub(crate) fn finish(mut self, success: bool) -> Outcome {
+        self.outcome.tally.failed += self.unfinished;
+        if !success && self.outcome.tally.failed == 0 {
+            self.outcome.tally.failed = 1;
         }
-        self.tally
+        self.outcome
     }
 
     /// `counts`: `ok. 3 passed; 0 failed; 1 ignored; …`.
@@ -72,16 +92,46 @@ impl Reader {
                 .and_then(|pair| pair[0].parse::<usize>().ok())
                 .unwrap_or(0)
         };
+        self.unfinished = self.unfinished.saturating_sub(1);
         let skips = std::mem::take(&mut self.skips);
-        self.tally.passed += count("passed").saturating_sub(skips.len());
-        self.tally.failed += count("failed");
-        self.tally.skipped.extend(skips);
+        let tally = &mut self.outcome.tally;
+        tally.passed += count("passed").saturating_sub(skips.len());
+        tally.failed += count("failed");
+        tally.skipped.extend(skips);
         for _ in 0..count("ignored") {
-            self.tally
+            tally
                 .skipped
                 .push("a test: marked as ignored, which the style rules forbid".into());
         }
         self.section = Section::Progress;
+    }
+}
+
+/// Whether `line` is `running 3 tests`.
+fn begins_program(line: &str) -> bool {
+    let words: Vec<_> = line.split(' ').collect();
+    matches!(words[..], ["running", _, "test" | "tests"])
+}
+
+/// The name in the line above a test's output.
+fn test_above_its_output(line: &str) -> Option<&str> {
+    line.strip_prefix("---- ")?.strip_suffix(" stdout ----")
+}
+
+impl Outcome {
+    /// The failed tests, if they are few and all have names: each of them may deserve a second attempt.
+    pub(crate) fn few_failures(&self) -> Option<&[String]> {
+        let all_have_names = self.failures.len() == self.tally.failed;
+        (all_have_names && (1..=FEW).contains(&self.failures.len())).then_some(&self.failures)
+    }
+
+    /// Counts the failed tests as flaky if `again`, a run of them alone, passed.
+    pub(crate) fn after(mut self, again: &Self) -> Tally {
+        if again.tally.failed == 0 && again.tally.passed >= self.failures.len() {
+            self.tally.passed += std::mem::take(&mut self.tally.failed);
+            self.tally.flaky = self.failures;
+        }
+        self.tally
     }
 }
 
@@ -93,7 +143,15 @@ mod tests {
         let mut reader = Reader::default();
         let shown = text.lines().filter(|line| reader.line(line));
         let shown = shown.map(str::to_owned).collect();
-        (reader.finish(success), shown)
+        (reader.finish(success).tally, shown)
+    }
+
+    fn outcome(text: &str, success: bool) -> Outcome {
+        let mut reader = Reader::default();
+        for line in text.lines() {
+            reader.line(line);
+        }
+        reader.finish(success)
     }
 
     const RUN: &str = "\
@@ -131,6 +189,7 @@ test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; 
             passed: 1,
             failed: 1,
             skipped: vec!["a: needs root".into()],
+            flaky: Vec::new(),
         };
         assert_eq!(tally, expected);
         assert!(!shown.iter().any(|line| line == "some chatter"));
@@ -156,5 +215,36 @@ test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; 
             true,
         );
         assert_eq!((tally.passed, tally.failed, tally.skipped.len()), (4, 0, 1));
+    }
+    const PASSED: &str = "test result: ok. 1 passed; 0 failed; 0 ignored";
+    const FAILED: &str = "test result: FAILED. 0 passed; 1 failed; 0 ignored";
+
+    #[test]
+    fn a_failed_test_that_passes_again_is_flaky() {
+        let first = outcome(RUN, false);
+        assert_eq!(first.few_failures(), Some(&["c".to_owned()][..]));
+        let tally = first.after(&outcome(PASSED, true));
+        assert_eq!((tally.passed, tally.failed), (2, 0));
+        assert_eq!(tally.flaky, ["c"]);
+    }
+
+    #[test]
+    fn a_test_that_fails_again_or_does_not_run_again_is_a_failure() {
+        for again in [FAILED, "test result: ok. 0 passed; 0 failed; 0 ignored"] {
+            let tally = outcome(RUN, false).after(&outcome(again, again != FAILED));
+            assert_eq!((tally.passed, tally.failed), (1, 1), "{again}");
+            assert!(tally.flaky.is_empty());
+        }
+    }
+
+    #[test]
+    fn many_failures_and_crashes_are_not_tried_again() {
+        assert_eq!(outcome(&RUN.repeat(FEW + 1), false).few_failures(), None);
+        assert_eq!(outcome("running 1 test\n", false).few_failures(), None);
+        assert_eq!(outcome(PASSED, true).few_failures(), None);
+        // A test of the first program failed, and the second crashed.
+        let text = [RUN, "running 1 test\n", "test d ... ok\n"].concat();
+        assert_eq!(outcome(&text, false).tally.failed, 2);
+        assert_eq!(outcome(&text, false).few_failures(), None);
     }
 }

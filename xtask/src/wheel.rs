@@ -90,6 +90,7 @@ fn tally(text: &str, success: bool) -> Tally {
         passed: count("passed"),
         failed: failed.max(usize::from(!success)),
         skipped: skips.map(str::to_owned).collect(),
+        flaky: Vec::new(),
     }
 }
 
@@ -107,6 +108,7 @@ mod tests {
             passed: 24,
             failed: 3,
             skipped: vec!["[1] tests/test_a.py:3: needs a cluster".into()],
+            flaky: Vec::new(),
         };
         assert_eq!(tally(text, false), expected);
         let good = tally("======== 7 passed in 1.00s ========\n", true);

@@ -9,6 +9,8 @@ pub struct Tally {
     pub failed: usize,
     /// Skipped tests with their reasons: `name: needs …`.
     pub skipped: Vec<String>,
+    /// Names of tests among those that passed which did so only when they ran again.
+    pub flaky: Vec<String>,
 }
 
 impl Tally {
@@ -17,14 +19,18 @@ impl Tally {
         self.passed += other.passed;
         self.failed += other.failed;
         self.skipped.extend(other.skipped);
+        self.flaky.extend(other.flaky);
     }
 
-    /// Prints the skipped tests and the sums. Returns whether all tests passed, or were skipped if
+    /// Prints the skipped and the flaky tests, and the sums. Returns whether all tests passed, or were skipped if
     /// `allow_skip`.
     pub fn conclude(&self, allow_skip: bool) -> bool {
         println!();
         for skip in &self.skipped {
             println!("SKIP {skip}");
+        }
+        for name in &self.flaky {
+            println!("FLAKY {name}: failed at first, passed on its own; its output is above");
         }
         let (passed, failed, skipped) = (self.passed, self.failed, self.skipped.len());
         println!("{passed} passed, {failed} failed, {skipped} skipped");
