@@ -101,23 +101,13 @@ impl Admission {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Checks whether the daemon was started with this carrier: a rule may have been read since that permits another.
-    fn check_carrier(&self, carrier: Encapsulation) -> Result<(), String> {
-        if self.start.over.contains(&carrier) {
-            return Ok(());
-        }
-        Err(format!(
-            "the host's policy does not allow DCCP over {carrier}"
-        ))
-    }
-
     /// Decides on a request, and writes the decision to the log.
     fn decide(&self, caller: &RingCaller, wanted: &Wanted<'_>) -> Result<Options, String> {
         let (decided, logged) = {
             let user = self.owners.of(caller.uid);
             let mut state = self.lock();
-            let decided = self
-                .check_carrier(wanted.encapsulation)
+            // A rule may have been read since the start that permits a carrier which the daemon does not have.
+            let decided = check_carrier(&self.start.over, wanted.encapsulation)
                 .and_then(|()| state.decide(caller, user, wanted));
             (decided, state.policy.log)
         };
@@ -241,15 +231,20 @@ fn check_target(rule: &Rule, action: Action, address: &DccpAddr) -> Result<(), S
     ))
 }
 
+/// Checks whether `carrier` is one of `over`.
+fn check_carrier(over: &[Encapsulation], carrier: Encapsulation) -> Result<(), String> {
+    if over.contains(&carrier) {
+        return Ok(());
+    }
+    Err(format!(
+        "the host's policy does not allow DCCP over {carrier}"
+    ))
+}
+
 /// Checks what a rule says about a request, the number of connections apart. Returns the options of the connection.
 fn check(rule: &Rule, wanted: &Wanted<'_>) -> Result<Options, String> {
     check_target(rule, wanted.action, &wanted.address)?;
-    if !rule.over.contains(&wanted.encapsulation) {
-        return Err(format!(
-            "the host's policy does not allow DCCP over {}",
-            wanted.encapsulation
-        ));
-    }
+    check_carrier(&rule.over, wanted.encapsulation)?;
     if let Some(ccid) = wanted.ccid.filter(|ccid| !rule.ccids.contains(ccid)) {
         return Err(format!("the host's policy does not allow CCID {ccid}"));
     }

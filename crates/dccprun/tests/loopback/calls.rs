@@ -1,6 +1,8 @@
-//! Calls of the socket interface: each part of `client.c` against `server.c`.
+//! Calls of the socket interface: each part of `client.c` against `server.c`, and those of `listening.c`.
 
-use crate::support::{Running, Server, client, dccprun, free_port, run_client, server, slow, word};
+use crate::support::{
+    Running, Server, client, dccprun, free_port, listening, run_client, server, slow, word,
+};
 use std::net::UdpSocket;
 
 /// Runs a part against a server that accepts `connections`.
@@ -60,7 +62,7 @@ fn ipv6_works_like_ipv4() {
 
 #[test]
 fn listeners_of_both_families_share_a_port() {
-    let words = [word(client()), "::", "5001", "families"];
+    let words = [word(listening()), "::", "families"];
     let port = free_port();
     let all = [&["--udp-port", &port][..], &words].concat();
     let output = dccprun(&all).output().unwrap();
@@ -123,13 +125,13 @@ fn first_connection_to_a_listener_that_begins_is_kept() {
 fn listen_works_again_after_a_failure() {
     let taken = UdpSocket::bind("0.0.0.0:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let words = [word(client()), "127.0.0.1", "5001", "again"];
+    let words = [word(listening()), "127.0.0.1", "again"];
     let listener = dccprun(&[&["--udp-port", &port][..], &words].concat());
     let listener = Running::start(listener);
     listener.wait_for("taken");
     drop(taken);
     listener.wait_for("ready");
-    let words = [word(client()), "127.0.0.1", "5001", "greeted"];
+    let words = [word(listening()), "127.0.0.1", "greeted"];
     assert!(run_client(&port, &words).status.success());
     assert_eq!(listener.end(), Some(0));
 }

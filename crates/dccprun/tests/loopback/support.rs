@@ -51,6 +51,7 @@ macro_rules! program {
 }
 
 program!(client, "client", ["tests/programs/client.c"], []);
+program!(listening, "listening", ["tests/programs/listening.c"], []);
 program!(over_daemon, "over-daemon", ["tests/programs/daemon.c"], []);
 program!(queues, "queues", ["tests/programs/queues.c"], ["-pthread"]);
 program!(server, "server", ["tests/programs/server.c"], []);

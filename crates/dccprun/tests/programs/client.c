@@ -540,24 +540,6 @@ static void test_killed(void)
 		pause();
 }
 
-/* Listeners of both families share a port, if that of IPv6 leaves IPv4 out. */
-static void test_families(void)
-{
-	struct place six = place_of("::", 5001), four = place_of("0.0.0.0", 5001);
-	int listeners[3], only = 1;
-
-	for (int n = 0; n < 3; n++) {
-		struct place *place = n ? &four : &six;
-
-		listeners[n] = dccp_socket(place, 0);
-		if (!n)
-			CHECK(!setsockopt(listeners[n], IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only)));
-		int bound = bind(listeners[n], (struct sockaddr *)&place->addr, place->len);
-		CHECK(n < 2 ? !bound : bound == -1 && errno == EADDRINUSE);
-		CHECK(n == 2 || !listen(listeners[n], 1));
-	}
-}
-
 /* Connects again and again until somebody listens: the first connection works. */
 static void test_early(void)
 {
@@ -575,34 +557,6 @@ static void test_early(void)
 	close(fd);
 }
 
-/* A listener whose UDP port is taken works once the port is free. */
-static void test_again(void)
-{
-	int fd = opened(0);
-
-	CHECK(!bind(fd, (struct sockaddr *)&peer.addr, peer.len));
-	CHECK(listen(fd, 5) == -1 && errno == EADDRINUSE);
-	puts("taken");
-	fflush(stdout);
-	for (int tries = 0; listen(fd, 5); tries++) {
-		CHECK(errno == EADDRINUSE && tries < 1000);
-		usleep(10000);
-	}
-	puts("ready");
-	fflush(stdout);
-	fd = accept(fd, NULL, NULL);
-	CHECK(fd >= 0 && send(fd, "hello", 5, 0) == 5);
-	CHECK(recv(fd, &(char){ 0 }, 1, 0) == 0);
-}
-
-/* Receives what the listener of "again" sends. */
-static void test_greeted(void)
-{
-	char text[8];
-
-	CHECK(recv(connected(), text, sizeof(text), 0) == 5 && !memcmp(text, "hello", 5));
-}
-
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -616,8 +570,7 @@ static const struct {
 	{ "sendmsg", test_sendmsg }, { "emsgsize", test_emsgsize }, { "shutdown", test_shutdown },
 	{ "closed", test_closed }, { "aborted", test_aborted }, { "drain", test_drain },
 	{ "interrupted", test_interrupted }, { "deaf", test_deaf }, { "services", test_services },
-	{ "options", test_options }, { "killed", test_killed }, { "families", test_families },
-	{ "early", test_early }, { "again", test_again }, { "greeted", test_greeted },
+	{ "options", test_options }, { "killed", test_killed }, { "early", test_early },
 };
 
 int main(int argc, char **argv)
