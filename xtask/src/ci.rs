@@ -4,23 +4,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::{fuzz, goals, instructions, soak, spec, test, tidy};
-use dccp_dev::packages;
-use dccp_dev::shell::{self, command};
-
-const CARGO_DENY: &str = "0.20.2";
+use crate::{fuzz, goals, instructions, lint, soak, spec, test, tidy};
+use dccp_dev::shell::{self, command_line};
 
 /// Time for each fuzz target; `cargo xtask soak fuzz` takes longer.
 const FUZZING: Duration = Duration::from_secs(15);
-
-/// Packages that must also build elsewhere, and the targets.
-const ELSEWHERE: [(&str, &str); 5] = [
-    ("dccp-proto", "wasm32-unknown-unknown"),
-    ("usrdccp", "aarch64-unknown-linux-gnu"),
-    ("usrdccp", "aarch64-apple-darwin"),
-    ("usrdccp", "x86_64-pc-windows-msvc"),
-    ("usrdccp", "x86_64-pc-windows-gnu"),
-];
 
 pub(crate) fn run() -> Result<bool> {
     if !tidy::run(&tidy::Args::default())?
@@ -29,11 +17,16 @@ pub(crate) fn run() -> Result<bool> {
     {
         return Ok(false);
     }
-    cargo("fmt --all -- --check")?;
-    cargo("clippy --workspace --all-targets --all-features -- -D warnings")?;
-    documentation()?;
-    deny()?;
-    elsewhere()?;
+    shell::run(&mut command_line("cargo fmt --all -- --check"))?;
+    // Tests wait much of their time, and two cores have room for the lints then.
+    let lints = lint::Beside::start()?;
+    let tested = programs();
+    let linted = lints.finish()?;
+    Ok(tested? && linted)
+}
+
+/// Counts instructions, attacks, fuzzes and tests. Returns whether all went well.
+fn programs() -> Result<bool> {
     if !instructions::run(&instructions::Args::comparing())? {
         return Ok(false);
     }
@@ -48,47 +41,4 @@ pub(crate) fn run() -> Result<bool> {
         return Ok(false);
     }
     test::run(&test::Args { allow_skip: false })
-}
-
-/// The documentation builds without a broken link.
-fn documentation() -> Result<()> {
-    let words = [
-        "cargo",
-        "doc",
-        "--workspace",
-        "--all-features",
-        "--no-deps",
-        "--quiet",
-    ];
-    shell::run(command(&words).env("RUSTDOCFLAGS", "-D warnings"))
-}
-
-/// Licences, bans and sources; advisories where their database can be had.
-fn deny() -> Result<()> {
-    packages::install_cargo_tool("cargo-deny", CARGO_DENY)?;
-    cargo("deny --log-level error check licenses bans sources")?;
-    if shell::succeeds(&mut command(&["cargo", "deny", "fetch", "db"])) {
-        cargo("deny --log-level error check advisories")
-    } else {
-        println!("Advisories not checked: their database cannot be reached from here.");
-        Ok(())
-    }
-}
-
-/// The portable parts build for other systems, where rustup has the target.
-fn elsewhere() -> Result<()> {
-    for (package, target) in ELSEWHERE {
-        if packages::add_target(target) {
-            cargo(&format!(
-                "check --quiet --package {package} --target {target}"
-            ))?;
-        } else {
-            println!("Not checked: {package} for {target}: rustup cannot add that target here.");
-        }
-    }
-    Ok(())
-}
-
-fn cargo(words: &str) -> Result<()> {
-    shell::run(command(&["cargo"]).args(words.split(' ')))
 }

@@ -9,6 +9,7 @@ mod goals;
 mod instructions;
 mod libtest;
 mod lines;
+mod lint;
 mod soak;
 mod spec;
 mod syntax;
@@ -38,6 +39,8 @@ enum Command {
     Test(test::Args),
     /// The checks of a submission: tidy, formatting, lints, licences, other targets, every test, fuzzing
     Ci,
+    /// Lints, documentation, licences, and builds for other systems
+    Lint,
     /// The style rules that a program can check
     Tidy(tidy::Args),
     /// Packages of a program with a static binary, or of the library for C: .deb and tar.gz
@@ -78,6 +81,7 @@ fn run(command: Command) -> Result<bool> {
         Command::Demo(args) => testbed::run("demo", &args),
         Command::Test(args) => test::run(&args),
         Command::Ci => ci::run(),
+        Command::Lint => lint::run(),
         Command::Tidy(args) => tidy::run(&args),
         Command::Dist(args) => dist::run(&args),
         Command::Goals(args) => goals::run(&args),

@@ -146,6 +146,7 @@ pub fn install_cargo_tool(name: &str, version: &str) -> Result<()> {
     let install = [
         "cargo",
         "install",
+        "--quiet",
         "--debug",
         "--locked",
         "--version",
