@@ -138,6 +138,10 @@ impl Program {
                     self.document("examples/dccpd.toml"),
                 ),
                 ("contrib/services", self.document("examples/services")),
+                (
+                    "contrib/wireshark/dccp-udp.lua",
+                    self.document("examples/dccp-udp.lua"),
+                ),
             ],
             Self::Dccprun => vec![("docs/old-programs.md", self.document("old-programs.md"))],
         }

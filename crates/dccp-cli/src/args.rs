@@ -101,8 +101,7 @@ impl Refused<'_> {
     /// The argument, without its value: `--rate`.
     pub fn word(&self) -> String {
         let argument = self.context(ContextKind::InvalidArg).unwrap_or_default();
-        let word = argument.split_whitespace().next().unwrap_or_default();
-        word.to_owned()
+        name_of(&argument).to_owned()
     }
 
     /// The hint for a name that does not exist: clap's suggestion, or the list.
@@ -141,12 +140,10 @@ impl Refused<'_> {
             }
             ErrorKind::ArgumentConflict => {
                 let other = self.context(ContextKind::PriorArg).unwrap_or_default();
-                let other = other.split_whitespace().next().unwrap_or_default();
-                // An argument that another can replace stands in brackets.
+                let other = name_of(&other);
                 let what = if word == other {
                     format!("{word} is given twice")
                 } else {
-                    let word = word.trim_matches(['[', ']']);
                     format!("{word} and {other} exclude each other")
                 };
                 (what, "leave one of them out".to_owned())
@@ -172,5 +169,28 @@ impl Refused<'_> {
             _ => return None,
         };
         Some(Failure::usage(what, next))
+    }
+}
+
+/// The name of an argument, which clap shows with its value, and in brackets if it can be left out: `--daemon[=<PATH>]`, `[HOST]`.
+fn name_of(argument: &str) -> &str {
+    let argument = argument.trim_start_matches('[');
+    argument
+        .split([' ', '[', '=', ']'])
+        .next()
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_arguments_stand_without_values_and_brackets() {
+        for argument in ["--daemon[=<PATH>]", "--daemon=<PATH>", "--daemon <PATH>"] {
+            assert_eq!(name_of(argument), "--daemon");
+        }
+        assert_eq!(name_of("[HOST]"), "HOST");
+        assert_eq!(name_of("<HOST>"), "<HOST>");
     }
 }

@@ -192,7 +192,7 @@ mod tests {
             e.to_string(),
             "9000 bytes do not fit in one packet of at most 1424 bytes"
         );
-        assert!(e.next_step().contains("max_packet_size"));
+        assert!(e.next_step().contains("maximum packet size"));
     }
 
     #[test]

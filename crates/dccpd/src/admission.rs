@@ -191,9 +191,9 @@ impl State {
         });
         let sum = account.connections.saturating_add(wanted.connections);
         if sum > most {
-            let held = account.connections;
+            let (held, more) = (account.connections, wanted.connections);
             return Err(format!(
-                "this user has {held} connections, and the host's policy allows {most}"
+                "this user has {held} connections and asks for {more} more, and the host's policy allows {most}"
             ));
         }
         account.connections = sum;

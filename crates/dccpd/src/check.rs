@@ -1,6 +1,7 @@
 //! `dccpd check`: reads a policy, and shows what it says.
 
 use crate::policy::{Policy, Rule, Target};
+use crate::users::UserSet;
 use core::fmt::Display;
 use dccp::safeudp::Profile;
 use dccp_cli::quantity::show;
@@ -24,7 +25,12 @@ fn summary(path: &Path, policy: &Policy) -> String {
         ),
     ];
     for (index, rule) in policy.rules.iter().enumerate() {
-        lines.push(format!("rule {}: users {}", index + 1, rule.users));
+        let users = if rule.users == UserSet::default() {
+            "nobody".to_owned()
+        } else {
+            format!("users {}", rule.users)
+        };
+        lines.push(format!("rule {}: {users}", index + 1));
         lines.extend(describe(rule).map(|line| format!("  {line}")));
     }
     if policy.rules.is_empty() {

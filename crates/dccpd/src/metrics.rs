@@ -1,6 +1,7 @@
 //! Counters for Prometheus.
 
 use crate::daemon::Daemon;
+use crate::policy::next_of_port;
 use core::net::SocketAddr;
 use core::time::Duration;
 use dccp::{Instant, clock};
@@ -41,9 +42,6 @@ pub(crate) fn serve(
     registry.register_collector(Box::new(Exporter::new(read).connections(max)));
     Server::start(at, registry).map_err(|e| {
         let what = format!("metrics: {at} cannot be opened: {e}");
-        Failure::run(
-            what,
-            "stop the program that has it, or change metrics in the policy",
-        )
+        Failure::run(what, next_of_port(&e, "metrics"))
     })
 }

@@ -11,6 +11,7 @@ use dccp::{Encapsulation, Options};
 use dccp_cli::Failure;
 use dccp_cli::law::NamedLaw;
 use serde::Deserialize;
+use std::io;
 use std::path::{Path, PathBuf};
 pub(crate) use target::Target;
 
@@ -142,5 +143,23 @@ impl Rule {
         } else {
             Profile::Shared
         }
+    }
+}
+
+/// The next step if an address and port of the key `key` cannot be opened.
+pub(crate) fn next_of_port(e: &io::Error, key: &str) -> String {
+    match e.kind() {
+        io::ErrorKind::AddrInUse => {
+            format!("stop the program that has it, or change {key} in the policy")
+        }
+        io::ErrorKind::PermissionDenied => {
+            format!(
+                "write a port from 1024 on as {key} in the policy, or let dccpd use this one (CAP_NET_BIND_SERVICE)"
+            )
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            format!("write an address of this host as {key} in the policy")
+        }
+        _ => format!("change {key} in the policy"),
     }
 }

@@ -4,7 +4,7 @@ use crate::admin;
 use crate::admission::Admission;
 use crate::daemon::Daemon;
 use crate::metrics;
-use crate::policy::{Policy, StartSettings};
+use crate::policy::{Policy, StartSettings, next_of_port};
 use crate::trace::Traces;
 use crate::users::Owners;
 use core::num::NonZeroUsize;
@@ -165,10 +165,7 @@ fn own_port(engine: &Engine, udp_port: u16) -> Result<Listener, Failure> {
     };
     bound.map_err(|e| {
         let what = format!("UDP port {udp_port} cannot be opened: {e}");
-        Failure::run(
-            what,
-            "stop the program that has it, or change udp-port in the policy",
-        )
+        Failure::run(what, next_of_port(&e.into(), "udp-port"))
     })
 }
 

@@ -54,7 +54,9 @@ impl SendError {
     /// The next step for the user, in one line.
     pub fn next_step(&self) -> &'static str {
         match self {
-            Self::TooBig { .. } => "send less at a time: see Socket::max_packet_size",
+            Self::TooBig { .. } => {
+                "send less at a time: at most the maximum packet size of the connection"
+            }
             Self::ShutDown => "send before shutdown",
             Self::WouldBlock => "call again when the socket is ready",
             Self::TimedOut => "send slower, wait longer, or let old datagrams make room",

@@ -13,7 +13,9 @@ use dccp_cli::args::hint_of_key;
 use dccp_cli::law::{self, NamedLaw};
 use dccp_cli::quantity::{self, QuantityError};
 use serde::Deserialize;
-use std::io::Read as _;
+use serde::de::DeserializeOwned;
+use std::io::{ErrorKind, Read as _};
+use std::os::unix::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// The greatest length of a policy file in bytes.
@@ -128,15 +130,25 @@ pub(super) fn read(path: &Path) -> Result<Policy, Failure> {
 }
 
 fn text(path: &Path) -> Result<String, Failure> {
-    const NEXT: &str =
-        "begin with the example in /usr/share/doc/dccpd/examples, or name another file";
-    let unreadable = |e: std::io::Error| Failure::usage(format!("cannot be read: {e}"), NEXT);
+    let unreadable = |e: std::io::Error| {
+        let next = match e.kind() {
+            ErrorKind::NotFound => {
+                "begin with the example in /usr/share/doc/dccpd/examples, or name another file"
+            }
+            ErrorKind::PermissionDenied => {
+                "let the user of dccpd read it, for example with chmod 644, and open its folder (chmod 755)"
+            }
+            _ => "check that this is the policy: a text file in UTF-8",
+        };
+        Failure::usage(format!("cannot be read: {e}"), next)
+    };
     let file = std::fs::File::open(path).map_err(unreadable)?;
     let mut text = String::new();
     // A device has no length, and may have no end.
     let length = file.take(FILE_MAX + 1).read_to_string(&mut text);
     if length.map_err(unreadable)? as u64 > FILE_MAX {
-        return Err(Failure::usage("is longer than 1 MiB", NEXT));
+        let next = "check that this is the policy, or write fewer rules";
+        return Err(Failure::usage("is longer than 1 MiB", next));
     }
     Ok(text)
 }
@@ -182,10 +194,26 @@ fn explain(message: &str) -> Failure {
     let message = message.replace('\n', " ");
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     match quoted[..] {
-        [key, ref known @ ..] if message.starts_with("unknown field") => Failure::usage(
-            format!("{key}: there is no such key"),
-            hint_of_key(key, known.iter().copied()),
-        ),
+        [key, ref known @ ..] if is_unknown(&message) => {
+            let is_top = known.contains(&"rule");
+            let (what, next) = if is_top && is_key_of::<RuleKeys>(key) {
+                (
+                    "is a key of a rule",
+                    "write it below a line [[rule]]".into(),
+                )
+            } else if !is_top && is_key_of::<Keys>(key) {
+                (
+                    "is no key of a rule",
+                    "write it above the first line [[rule]]".into(),
+                )
+            } else {
+                (
+                    "there is no such key",
+                    hint_of_key(key, known.iter().copied()),
+                )
+            };
+            Failure::usage(format!("{key}: {what}"), next)
+        }
         _ => Failure::usage(
             message,
             "the guide docs/admin.md lists the keys and their values",
@@ -193,7 +221,29 @@ fn explain(message: &str) -> Failure {
     }
 }
 
+fn is_unknown(message: &str) -> bool {
+    message.starts_with("unknown field")
+}
+
+/// Whether `key` is one of the keys that `T` has: serde names an unknown key before it looks at a value.
+fn is_key_of<T: DeserializeOwned>(key: &str) -> bool {
+    let mut table = toml::Table::new();
+    table.insert(key.to_owned(), toml::Value::Boolean(true));
+    let read = table.try_into::<T>();
+    read.map_or_else(|e| !is_unknown(e.message()), |_| true)
+}
+
 fn start(keys: &Keys) -> Result<StartSettings, Failure> {
+    check_socket("socket", &keys.socket)?;
+    check_socket("admin-socket", &keys.admin_socket)?;
+    if keys.socket == keys.admin_socket {
+        let problem = "is the place of socket";
+        return Err(wrong(
+            "admin-socket",
+            problem,
+            "give each socket a path of its own",
+        ));
+    }
     if keys.udp_port == 0 {
         return Err(wrong(
             "udp-port",
@@ -238,6 +288,16 @@ fn start(keys: &Keys) -> Result<StartSettings, Failure> {
         metrics: metrics.transpose()?,
         connection_metrics: keys.connection_metrics,
     })
+}
+
+/// Checks that a path fits into the address of a Unix socket.
+fn check_socket(key: &str, path: &Path) -> Result<(), Failure> {
+    let fits = |path: &Path| SocketAddr::from_pathname(path).is_ok();
+    if fits(path) && !path.as_os_str().is_empty() {
+        return Ok(());
+    }
+    let problem = format!("{}: must have 1 to 107 bytes", path.display());
+    Err(wrong(key, problem, "write a shorter path below /run"))
 }
 
 fn rule(keys: &RuleKeys, carriers: &[Encapsulation]) -> Result<Rule, Failure> {
@@ -491,6 +551,20 @@ mod tests {
             (
                 rule("connect = [\"x\"]"),
                 "rule 1: connect: x: is neither a network nor an address",
+            ),
+            (
+                rule("metrics = \"127.0.0.1:1\""),
+                "line 3: metrics: is no key of a rule",
+            ),
+            ("ccids = [2]".into(), "line 1: ccids: is a key of a rule"),
+            (
+                "socket = \"/a\"\nadmin-socket = \"/a\"".into(),
+                "admin-socket: is the place of socket",
+            ),
+            ("socket = \"\"".into(), "socket: : must have 1 to 107 bytes"),
+            (
+                format!("admin-socket = \"/{}\"", "a".repeat(107)),
+                "admin-socket: /aaa",
             ),
         ] {
             let failure = parse(&text).unwrap_err();

@@ -43,6 +43,7 @@ impl FromStr for Target {
             ["*"] => (None, 0..=u16::MAX),
             [word] => match ports_of(word) {
                 Ok(ports) => (None, ports),
+                Err(wrong) if is_of_numbers(word) => return Err(wrong),
                 Err(_) => (net_of(word)?, 0..=u16::MAX),
             },
             _ => return Err(format!("{text:?}: must be a network, ports, or both")),
@@ -72,8 +73,19 @@ fn net_of(text: &str) -> Result<Option<IpNet>, String> {
     }
     let net = text.parse::<IpNet>().ok();
     let net = net.or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from));
-    net.map(Some)
-        .ok_or_else(|| format!("{text}: is neither a network nor an address"))
+    let net = net.ok_or_else(|| format!("{text}: is neither a network nor an address"))?;
+    // Addresses of requests are compared in their IPv4 form.
+    if let IpNet::V6(v6) = net
+        && let Some(v4) = v6.addr().to_ipv4_mapped()
+    {
+        return Err(format!("{text}: must have its IPv4 form: {v4}"));
+    }
+    Ok(Some(net))
+}
+
+/// Whether a word is meant as ports.
+fn is_of_numbers(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_digit() || c == '-')
 }
 
 fn ports_of(text: &str) -> Result<RangeInclusive<u16>, String> {
@@ -129,7 +141,15 @@ mod tests {
     #[test]
     fn wrong_targets_say_what_is_wrong() {
         for (text, problem) in [
-            ("9-3", "9-3: is neither a network nor an address"),
+            (
+                "9-3",
+                "9-3: must be a DCCP port from 1 to 65535, or the first and the last one",
+            ),
+            (
+                "::ffff:192.0.2.1 5001",
+                "::ffff:192.0.2.1: must have its IPv4 form: 192.0.2.1",
+            ),
+            ("1-x", "1-x: is neither a network nor an address"),
             (
                 "1.2.3.4 70000",
                 "70000: must be a DCCP port from 1 to 65535, or the first and the last one",

@@ -111,7 +111,7 @@ fn requests_beyond_the_policy_are_refused() {
     let why = refusal(daemon.listen_to(&many));
     assert_eq!(
         why,
-        "this user has 0 connections, and the host's policy allows 3"
+        "this user has 0 connections and asks for 17 more, and the host's policy allows 3"
     );
     // The share of a listener comes back when it ends.
     for _ in 0..5 {
@@ -125,7 +125,7 @@ fn requests_beyond_the_policy_are_refused() {
     let why = refusal(daemon.connect_by(&request()));
     assert_eq!(
         why,
-        "this user has 3 connections, and the host's policy allows 3"
+        "this user has 3 connections and asks for 1 more, and the host's policy allows 3"
     );
     drop(client);
     eventually(|| daemon.connect_by(&request()).ok());
