@@ -2,6 +2,7 @@
 
 #![expect(unsafe_code, reason = "reads the environment of a C program")]
 
+use crate::native;
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
 use core::mem::MaybeUninit;
@@ -69,13 +70,14 @@ fn read_environment() -> Option<HostKey> {
     HostKey::parse(value.to_bytes())
 }
 
-/// Reads the environment before the program can change it.
+/// Reads the environment before the program can change it, and finds the functions that this library replaces.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static START: extern "C" fn() = start;
 
 extern "C" fn start() {
     host();
+    native::find_all();
 }
 
 /// A new Unix socket, as all sockets between programs and the host are.

@@ -109,6 +109,27 @@ pub(crate) unsafe fn read_address(
     }
 }
 
+/// Reads the address to which the program binds a socket of `family`.
+pub(crate) unsafe fn read_local(
+    family: Family,
+    addr: *const sockaddr,
+    len: socklen_t,
+) -> Result<SocketAddr, c_int> {
+    // SAFETY: the program promises `len` bytes at `addr`.
+    if let Some(local) = unsafe { read_address(family, addr, len)? } {
+        return Ok(local);
+    }
+    // The kernel takes the unspecified address without a family as one of IPv4.
+    let mut bytes = [0; V4_LEN];
+    // SAFETY: as above.
+    let given = unsafe { read(addr.cast(), len as usize, &mut bytes)? };
+    let [_, _, port @ .., a, b, c, d, _, _, _, _, _, _, _, _] = bytes;
+    if family == Family::V4 && given >= V4_LEN && [a, b, c, d] == [0; 4] {
+        return Ok(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, u16::from_be_bytes(port)).into());
+    }
+    Err(libc::EAFNOSUPPORT)
+}
+
 /// Stores an address for the program, as much of it as there is room for, and its length. Without room for an address,
 /// nothing is stored.
 pub(crate) unsafe fn write_address(

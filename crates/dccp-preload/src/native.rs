@@ -10,20 +10,31 @@ use core::mem::transmute_copy;
 use core::sync::atomic::{AtomicPtr, Ordering};
 use libc::{FILE, iovec, mmsghdr, msghdr, size_t, sockaddr, socklen_t, ssize_t, timespec};
 
-/// Defines a function that calls the next one with its name.
+/// Defines functions that call the next one with their name.
 macro_rules! native {
-    ($($name:ident($($arg:ident: $type:ty),*) -> $result:ty;)*) => {$(
-        /// The function that this library replaces.
-        pub(crate) unsafe fn $name($($arg: $type),*) -> $result {
-            static FOUND: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
-            let name = concat!(stringify!($name), "\0");
-            let found = find(&FOUND, name);
-            // SAFETY: the C library declares the function with these arguments and this result.
-            let function: unsafe extern "C" fn($($type),*) -> $result = unsafe { transmute_copy(&found) };
-            // SAFETY: the caller keeps the contract of the function.
-            unsafe { function($($arg),*) }
+    ($($name:ident($($arg:ident: $type:ty),*) -> $result:ty;)*) => {
+        /// A cell for each function.
+        #[expect(non_upper_case_globals, reason = "named as the functions are")]
+        mod cells {
+            $(pub(super) static $name: super::Cell = super::Cell::new(concat!(stringify!($name), "\0"));)*
         }
-    )*};
+
+        /// Finds all functions. Later, the loader's lock could be held by a thread that waits for the caller.
+        pub(crate) fn find_all() {
+            $(cells::$name.find();)*
+        }
+
+        $(
+            /// The function that this library replaces.
+            pub(crate) unsafe fn $name($($arg: $type),*) -> $result {
+                let found = cells::$name.get();
+                // SAFETY: the C library declares the function with these arguments and this result.
+                let function: unsafe extern "C" fn($($type),*) -> $result = unsafe { transmute_copy(&found) };
+                // SAFETY: the caller keeps the contract of the function.
+                unsafe { function($($arg),*) }
+            }
+        )*
+    };
 }
 
 native! {
@@ -62,23 +73,41 @@ native! {
     fcntl(fd: c_int, command: c_int, argument: *mut c_void) -> c_int;
 }
 
-/// The address of the next function of this name. `name` ends with a NUL byte.
-fn find(cell: &AtomicPtr<c_void>, name: &'static str) -> *mut c_void {
-    let known = cell.load(Ordering::Relaxed);
-    if !known.is_null() {
-        return known;
+/// The address of the next function of a name, once it is found.
+struct Cell {
+    /// It ends with a NUL byte.
+    name: &'static str,
+    found: AtomicPtr<c_void>,
+}
+
+impl Cell {
+    const fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            found: AtomicPtr::new(core::ptr::null_mut()),
+        }
     }
-    let name: *const c_char =
-        CStr::from_bytes_until_nul(name.as_bytes()).map_or(c"".as_ptr(), CStr::as_ptr);
-    // SAFETY: the name is a C string that lives as long as the program.
-    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name) };
-    if found.is_null() {
-        // The program could do nothing without the function, and there is no error for it.
-        // SAFETY: `abort` may be called at any time.
-        unsafe { libc::abort() };
+
+    /// The address. Constructors of other libraries may call before the search.
+    fn get(&self) -> *mut c_void {
+        let known = self.found.load(Ordering::Relaxed);
+        let found = if known.is_null() { self.find() } else { known };
+        if found.is_null() {
+            // The program could do nothing without the function, and there is no error for it.
+            // SAFETY: `abort` may be called at any time.
+            unsafe { libc::abort() };
+        }
+        found
     }
-    cell.store(found, Ordering::Relaxed);
-    found
+
+    /// Searches the libraries. An older C library does not have each function.
+    fn find(&self) -> *mut c_void {
+        let name = CStr::from_bytes_until_nul(self.name.as_bytes()).unwrap_or(c"");
+        // SAFETY: the name is a C string that lives as long as the program.
+        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+        self.found.store(found, Ordering::Relaxed);
+        found
+    }
 }
 
 /// Sets `errno` and returns −1.

@@ -11,7 +11,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{BorrowedFd, IntoRawFd as _};
 use rustix::io::Errno;
 use rustix::net::sockopt::{
-    Timeout, set_socket_send_buffer_size, socket_send_buffer_size, socket_timeout,
+    Timeout, set_socket_send_buffer_size, set_socket_timeout, socket_send_buffer_size,
+    socket_timeout,
 };
 use rustix::net::{SendFlags, SocketFlags};
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -84,11 +85,8 @@ pub unsafe extern "C" fn bind(fd: c_int, addr: *const sockaddr, len: socklen_t) 
         return unsafe { native::bind(fd, addr, len) };
     };
     // SAFETY: the program promises `len` bytes at `addr`.
-    let local = unsafe { memory::read_address(key.family, addr, len) };
-    native::outcome(local.and_then(|local| {
-        let local = local.ok_or(libc::EAFNOSUPPORT)?;
-        ask(Op::Bind, key, 0, &address(local)).map(drop)
-    }))
+    let local = unsafe { memory::read_local(key.family, addr, len) };
+    native::outcome(local.and_then(|local| ask(Op::Bind, key, 0, &address(local)).map(drop)))
 }
 
 /// Makes a socket a listener.
@@ -192,6 +190,15 @@ pub unsafe extern "C" fn accept(fd: c_int, addr: *mut sockaddr, len: *mut sockle
     unsafe { accept4(fd, addr, len, 0) }
 }
 
+/// Gives an accepted socket the times that calls on its listener wait, as the kernel does. Without them it waits for ever.
+fn inherit_timeouts(listener: BorrowedFd<'_>, socket: BorrowedFd<'_>) {
+    for side in [Timeout::Recv, Timeout::Send] {
+        if let Ok(time @ Some(_)) = socket_timeout(listener, side) {
+            let _ = set_socket_timeout(socket, side, time);
+        }
+    }
+}
+
 /// As [`accept`], with flags.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn accept4(
@@ -220,6 +227,7 @@ pub unsafe extern "C" fn accept4(
             return accepted;
         };
         ours::forget(accepted);
+        inherit_timeouts(listener, socket);
         if !is_of(socket, host) {
             // Another user's process has connected to the listener's name.
             // SAFETY: the descriptor is new, and known to no one else.

@@ -23,13 +23,15 @@ fn find<Q>(
     fd: c_int,
     attach: impl Fn(c_int, SocketKey) -> Result<Q, Absent>,
 ) -> Option<Used<'static, Q>> {
-    let key = Cell::new(None);
+    // Without a free place nothing looks the descriptor up.
+    let looked_up = Cell::new(None);
     let make = || {
-        let found = ours::key(fd).ok_or(Absent::Always)?;
-        key.set(Some(found));
-        attach(fd, found)
+        let key = ours::key(fd);
+        looked_up.set(Some(key));
+        attach(fd, key.ok_or(Absent::Always)?)
     };
-    queues.find(fd, make, || ours::key(fd) == key.get())
+    let is_right = || looked_up.get().is_none_or(|key| ours::key(fd) == key);
+    queues.find(fd, make, is_right)
 }
 
 /// Asks for a queue of a socket.

@@ -99,8 +99,13 @@ pub unsafe extern "C" fn recvfrom(
     addr: *mut sockaddr,
     addr_len: *mut socklen_t,
 ) -> ssize_t {
-    // SAFETY: the caller promises a length there, if it is not null.
-    let room = unsafe { memory::read_len(addr_len) };
+    let room = if addr.is_null() {
+        // The length means nothing.
+        Ok(0)
+    } else {
+        // SAFETY: the caller promises a length there, if it is not null.
+        unsafe { memory::read_len(addr_len) }
+    };
     // SAFETY: the caller keeps the contract of the function.
     if let Some(received) = unsafe { by_queue(fd, data, len, flags) } {
         if received >= 0 && !addr.is_null() && room.is_ok() {

@@ -1,6 +1,7 @@
 //! The program as a child of this process: its environment, its signals, its end.
 
 use crate::cli::Plan;
+use crate::descent;
 use crate::host::Running;
 use crate::{failure, program};
 use core::time::Duration;
@@ -11,7 +12,7 @@ use nix::errno::Errno;
 use nix::sys::signal::{SigSet, Signal, kill, raise};
 use nix::sys::signalfd::{SfdFlags, SignalFd, siginfo};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getpgid, getpgrp};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::ffi::{OsStr, OsString};
@@ -35,10 +36,14 @@ const FORWARDED: [Signal; 7] = [
     Signal::SIGUSR2,
     Signal::SIGCONT,
 ];
+/// Shells and terminals stop a job with these signals, and continue all of its processes later.
+const STOP_A_JOB: [Signal; 3] = [Signal::SIGTSTP, Signal::SIGTTIN, Signal::SIGTTOU];
 /// A signal of a terminal has this code: the kernel sends it to the whole group, the program included.
 const SI_KERNEL: i32 = 0x80;
 /// Between two looks whether sockets are left, once the program has ended.
 const LOOK: Duration = Duration::from_millis(20);
+/// The same while descendants have sockets without a connection, which takes longer to find.
+const LOOK_AT_NAMES: Duration = Duration::from_millis(200);
 /// Looks without any socket, after which descendants are no longer waited for: they may be servers that go to the background.
 const QUIET_LOOKS: u32 = 50;
 
@@ -208,13 +213,19 @@ impl Children {
     /// Takes note of those that have ended.
     fn reap(&mut self) {
         loop {
-            match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+            match waitpid(None, Some(WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED)) {
                 Ok(WaitStatus::Exited(pid, code)) if pid == self.program => {
                     self.code = Some(u8::try_from(code & 0xff).unwrap_or(u8::MAX));
                 }
                 Ok(WaitStatus::Signaled(pid, signal, _)) if pid == self.program => {
                     self.code = Some(u8::try_from(128 + signal as i32).unwrap_or(u8::MAX));
                     self.until = Some(clock::now() + KILLED_LINGER);
+                }
+                Ok(WaitStatus::Stopped(pid, signal))
+                    if pid == self.program && STOP_A_JOB.contains(&signal) =>
+                {
+                    // The shell waits for this process to stop. Connections rest until it continues.
+                    let _ = raise(Signal::SIGSTOP);
                 }
                 Ok(WaitStatus::StillAlive) | Err(Errno::EINTR) => return,
                 Err(_) => {
@@ -238,14 +249,22 @@ fn wait(signals: &Signals, host: &Running, program: Pid) -> u8 {
     let mut quiet = 0;
     loop {
         children.reap();
+        let mut look = LOOK;
         if let Some(code) = children.code {
-            quiet = if host.is_idle() { quiet + 1 } else { 0 };
+            if !host.is_idle() {
+                quiet = 0;
+            } else if !children.is_none && host.has_sockets() {
+                quiet = 0;
+                look = LOOK_AT_NAMES;
+            } else {
+                quiet += 1;
+            }
             let is_late = children.until.is_some_and(|until| clock::now() >= until);
             if is_late || quiet > 0 && (children.is_none || quiet > QUIET_LOOKS) {
                 return code;
             }
         }
-        let patience = children.code.map(|_| LOOK);
+        let patience = children.code.map(|_| look);
         let Some(signal) = signals.next(patience) else {
             continue;
         };
@@ -260,7 +279,6 @@ fn wait(signals: &Signals, host: &Running, program: Pid) -> u8 {
 /// sockets.
 fn pass_on(info: &siginfo, program: Pid, code: Option<u8>) -> Option<u8> {
     let signal = Signal::try_from(i32::try_from(info.ssi_signo).ok()?).ok()?;
-    let is_of_terminal = info.ssi_code == SI_KERNEL;
     let ends = matches!(
         signal,
         Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP | Signal::SIGQUIT
@@ -268,16 +286,17 @@ fn pass_on(info: &siginfo, program: Pid, code: Option<u8>) -> Option<u8> {
     match signal {
         Signal::SIGCHLD => {}
         _ if code.is_some() => return code.filter(|_| ends),
-        _ => {
-            if !is_of_terminal {
-                // It may have ended just now.
-                let _ = kill(program, signal);
-            }
-            if signal == Signal::SIGTSTP {
-                // The shell waits for this process to stop. Connections rest until it continues.
-                let _ = raise(Signal::SIGSTOP);
-            }
-        }
+        _ if is_for_both(info, program) => {}
+        // It may have ended just now.
+        _ => drop(kill(program, signal)),
     }
     None
+}
+
+/// Whether a signal has reached the program too: it was for the group of processes, and the program is in it.
+fn is_for_both(info: &siginfo, program: Pid) -> bool {
+    let is_in_group = getpgid(Some(program)) == Ok(getpgrp());
+    let is_of_terminal = info.ssi_code == SI_KERNEL;
+    // The program and its descendants have no reason to signal this process alone.
+    is_in_group && (is_of_terminal || descent::is_descendant(info.ssi_pid))
 }

@@ -7,6 +7,7 @@
 
 mod child;
 mod cli;
+mod descent;
 mod host;
 mod program;
 mod unix;

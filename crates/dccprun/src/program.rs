@@ -2,13 +2,15 @@
 
 use crate::failure;
 use dccp_cli::Failure;
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CStr, OsStr, OsString};
 use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+/// The extended attribute with the capabilities of a program file.
+const CAPABILITIES: &CStr = c"security.capability";
 /// Scripts whose interpreter is a script, at most, as in the kernel.
 const INTERPRETERS_MAX: usize = 4;
 /// The largest table of program headers, and the largest note, that is read.
@@ -107,22 +109,33 @@ fn find(program: &OsStr) -> Result<PathBuf, Failure> {
 
 /// The dynamic loader ignores preloaded libraries in programs with privileges of their own.
 fn check_privileges(path: &Path) -> Result<(), Failure> {
-    let Ok(metadata) = path.metadata() else {
+    let user = rustix::process::geteuid().as_raw();
+    let group = rustix::process::getegid().as_raw();
+    let Some((what, next)) = privileges(path, user, group) else {
         return Ok(());
     };
-    let (mode, user) = (metadata.mode(), rustix::process::geteuid().as_raw());
-    let group = rustix::process::getegid().as_raw();
-    let is_privileged = mode & 0o4000 != 0 && metadata.uid() != user
-        || mode & 0o2000 != 0 && metadata.gid() != group;
-    if !is_privileged {
-        return Ok(());
-    }
+    let shown = path.display();
     Err(refused(
-        format!(
-            "{}: it is set-user-ID or set-group-ID, so it loads no library",
-            path.display()
-        ),
-        "run dccprun as the user that the program needs",
+        format!("{shown}: it {what}, so it loads no library"),
+        next,
+    ))
+}
+
+/// The privileges that a program has beside those of this user and group, and how it runs without them.
+fn privileges(path: &Path, user: u32, group: u32) -> Option<(&'static str, &'static str)> {
+    let metadata = path.metadata().ok()?;
+    let mode = metadata.mode();
+    if mode & 0o4000 != 0 && metadata.uid() != user || mode & 0o2000 != 0 && metadata.gid() != group
+    {
+        let next = "run dccprun as the user that the program needs";
+        return Some(("is set-user-ID or set-group-ID", next));
+    }
+    // Root has all capabilities anyway.
+    let has_capabilities =
+        user != 0 && rustix::fs::getxattr(path, CAPABILITIES, &mut [0; 64]).is_ok();
+    has_capabilities.then_some((
+        "has file capabilities",
+        "run a copy of it, which has none, or remove them (setcap -r)",
     ))
 }
 
@@ -243,6 +256,24 @@ mod tests {
             assert_eq!(check(OsStr::new(name)).unwrap_err().code, 127);
         }
         assert_eq!(check(OsStr::new("/etc/passwd")).unwrap_err().code, 126);
+    }
+
+    #[test]
+    fn file_capabilities_are_privileges_of_all_users_but_root() {
+        let path = std::env::temp_dir().join(format!("dccprun-caps-{}", std::process::id()));
+        std::fs::write(&path, "").unwrap();
+        assert_eq!(privileges(&path, 1000, 1000), None);
+        // Version 2 of the attribute, effective: CAP_NET_RAW permitted.
+        let words = [0x0200_0001_u32, 1 << 13, 0, 0, 0].map(u32::to_le_bytes);
+        let flags = rustix::fs::XattrFlags::empty();
+        let set = rustix::fs::setxattr(&path, CAPABILITIES, words.as_flattened(), flags);
+        let found = [1000, 0].map(|user| privileges(&path, user, 1000).map(|(what, _)| what));
+        std::fs::remove_file(&path).unwrap();
+        if set.is_err() {
+            println!("SKIP file_capabilities_are_privileges_of_all_users_but_root: needs root");
+            return;
+        }
+        assert_eq!(found, [Some("has file capabilities"), None]);
     }
 
     #[test]

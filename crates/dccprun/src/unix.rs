@@ -53,6 +53,18 @@ pub(crate) fn is_alive(host: HostKey, role: Role) -> bool {
     probe().is_err()
 }
 
+/// Whether a process has a DCCP socket of this host, by the kernel's list of names.
+pub(crate) fn has_sockets(host: HostKey) -> bool {
+    let Ok(list) = std::fs::read("/proc/net/unix") else {
+        return false;
+    };
+    list.split(|byte| *byte == b'\n').any(|line| {
+        // The name of an abstract address begins with @.
+        let name = line.rsplit(|byte| *byte == b'@').next().unwrap_or_default();
+        matches!(host.role(name), Some(Role::Socket(_)))
+    })
+}
+
 /// A socket of this name, which then connects to a program's listener.
 pub(crate) fn named(host: HostKey, role: Role) -> rustix::io::Result<OwnedFd> {
     let socket = open(SocketFlags::empty())?;

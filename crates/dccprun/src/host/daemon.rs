@@ -10,7 +10,7 @@ use super::settings::Settings;
 use crate::cli::Defaults;
 use core::time::Duration;
 use dccp::packet_ring::Shape;
-use dccp::{ConnSnapshot, DccpAddr};
+use dccp::{ConnSnapshot, DccpAddr, ServiceCode};
 use dccp_ring_ipc::{RingClient, RingConnectError, RingListenRequest, RingRequest};
 use listener::Listening;
 use ring::{Ring, Side};
@@ -192,6 +192,10 @@ impl Link for DaemonLink {
 
     fn peer_addr(&self) -> DccpAddr {
         self.remote
+    }
+
+    fn service_code(&self) -> Option<ServiceCode> {
+        Some(self.ring.get()?.with(|client| client.service_code()))
     }
 
     fn mps(&self) -> Option<usize> {

@@ -4,7 +4,7 @@
 use super::copies::Copies;
 use core::net::SocketAddr;
 use core::time::Duration;
-use dccp::{ConnSnapshot, DccpAddr, Received as Datagram, RecvBatch};
+use dccp::{ConnSnapshot, DccpAddr, Received as Datagram, RecvBatch, ServiceCode};
 use dccprun_message::Family;
 use std::sync::Arc;
 
@@ -23,6 +23,9 @@ pub(super) trait Link: Send + Sync {
 
     /// The address of the other end.
     fn peer_addr(&self) -> DccpAddr;
+
+    /// The Service Code of an open connection.
+    fn service_code(&self) -> Option<ServiceCode>;
 
     /// The greatest length of a datagram; `None` before the connection is open.
     fn mps(&self) -> Option<usize>;

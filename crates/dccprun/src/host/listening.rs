@@ -7,8 +7,10 @@ use super::queue::Queues;
 use super::table::{Connection, Phase};
 use crate::unix;
 use core::time::Duration;
+use dccp::unstable::io::local;
 use dccprun_message::{Role, SocketKey};
 use rustix::io::Errno;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 
 /// Between two looks whether the program has closed its listener.
@@ -52,7 +54,7 @@ fn connect(host: &Arc<Host>, listener: SocketKey, link: &Arc<dyn Link>) -> rusti
     register(host, listener, key, link, &queues)?;
     loop {
         match unix::dial(&data, host.key, Role::Socket(listener), LOOK) {
-            Ok(()) if host.trusts(&data) => break,
+            Ok(()) if host.trusts(&data) || is_listeners(host, listener, &data) => break,
             // Another user has taken the name of a listener that was closed.
             Ok(()) => {
                 host.table().remove(key);
@@ -79,6 +81,13 @@ fn connect(host: &Arc<Host>, listener: SocketKey, link: &Arc<dyn Link>) -> rusti
     })
 }
 
+/// Whether the process at the other end has the user who made the socket a listener. The name of its listener may be that of a
+/// process that has ended, and then tells no descent.
+fn is_listeners(host: &Host, listener: SocketKey, data: &OwnedFd) -> bool {
+    let user = host.table().get(listener).and_then(|r| r.listener_uid);
+    user.is_some_and(|user| local::peer(data.as_fd()).is_ok_and(|peer| peer.uid == user))
+}
+
 /// Makes the connection known before the program can ask about it.
 fn register(
     host: &Host,
@@ -91,6 +100,9 @@ fn register(
     let settings = table.get(listener).map(|record| record.settings.clone());
     let record = table.entry(key).map_err(Errno::from_raw_os_error)?;
     record.settings = settings.unwrap_or_default();
+    if let Some(code) = link.service_code() {
+        record.settings.set_service(code);
+    }
     record.local = local(&**link, key.family);
     record.phase = Phase::Open {
         connection: Connection {

@@ -150,6 +150,11 @@ impl Running {
         self.host.active.load(Ordering::SeqCst) == 0
     }
 
+    /// Whether a process has a socket, connected or not.
+    pub(crate) fn has_sockets(&self) -> bool {
+        unix::has_sockets(self.host.key)
+    }
+
     /// Waits until the connections that closed have ended, within a bound.
     pub(crate) fn finish(&self) {
         // The daemon ends its connections by itself.

@@ -4,7 +4,8 @@ use super::errors;
 use super::link::{Accept, Ended, LINGER, Link, Received};
 use core::time::Duration;
 use dccp::{
-    AcceptError, ConnSnapshot, DccpAddr, Listener, Options, RecvError, SendItem, Socket, unstable,
+    AcceptError, ConnSnapshot, DccpAddr, Listener, Options, RecvError, SendItem, ServiceCode,
+    Socket, unstable,
 };
 use std::net::Shutdown;
 use std::sync::Arc;
@@ -32,6 +33,10 @@ impl Link for Socket {
 
     fn peer_addr(&self) -> DccpAddr {
         self.peer_addr()
+    }
+
+    fn service_code(&self) -> Option<ServiceCode> {
+        Some(self.service_code())
     }
 
     fn mps(&self) -> Option<usize> {

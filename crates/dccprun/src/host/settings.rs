@@ -94,6 +94,11 @@ impl Settings {
         Ok(())
     }
 
+    /// The Service Code of an accepted connection, out of those of its listener.
+    pub(super) fn set_service(&mut self, code: ServiceCode) {
+        self.services = vec![code.0];
+    }
+
     fn set_ccids(&mut self, name: i32, value: &[u8], stage: Stage) -> Result<(), i32> {
         if value.is_empty() || value.len() > CCIDS_MAX {
             return Err(libc::EINVAL);

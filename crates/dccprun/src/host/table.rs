@@ -37,6 +37,8 @@ pub(super) struct Record {
     pub(super) settings: Settings,
     pub(super) local: Option<SocketAddr>,
     pub(super) phase: Phase,
+    /// The user whose process has made it a listener.
+    pub(super) listener_uid: Option<u32>,
     /// The error of the connection that the program has not fetched.
     pub(super) error: i32,
 }
@@ -77,6 +79,7 @@ impl Record {
             settings: Settings::default(),
             local: None,
             phase: Phase::Idle,
+            listener_uid: None,
             error: 0,
         }
     }

@@ -6,6 +6,7 @@
 mod calls;
 mod commands;
 mod daemon;
+mod jobs;
 mod kernel_program;
 mod launch;
 mod queues;

@@ -1,6 +1,6 @@
 //! The host survives broken and hostile programs, and forgets killed ones.
 
-use crate::support::{PATIENCE, Running, Server, client, dccprun, free_port, server, word};
+use crate::support::{Running, Server, client, dccprun, eventually, free_port, server, word};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketType};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -59,19 +59,6 @@ fn request(host: &str, message: &[u8]) -> Vec<u8> {
     let mut buffer = [0; 512];
     let received = rustix::net::recv(&socket, &mut buffer, RecvFlags::empty());
     buffer[..received.map_or(0, |(len, _)| len)].to_vec()
-}
-
-/// Repeats `attempt` until it holds.
-fn eventually(what: &str, mut attempt: impl FnMut() -> bool) {
-    let pause = Duration::from_millis(50);
-    let tries = PATIENCE.as_millis() / pause.as_millis();
-    for _ in 0..tries {
-        if attempt() {
-            return;
-        }
-        std::thread::sleep(pause);
-    }
-    panic!("{what}");
 }
 
 /// A host whose program waits.

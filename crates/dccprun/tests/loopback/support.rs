@@ -6,13 +6,13 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 /// A wait that only a broken program needs.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The preloaded library, built once.
 pub(crate) fn library() -> &'static Path {
@@ -54,6 +54,13 @@ program!(client, "client", ["tests/programs/client.c"], []);
 program!(listening, "listening", ["tests/programs/listening.c"], []);
 program!(over_daemon, "over-daemon", ["tests/programs/daemon.c"], []);
 program!(queues, "queues", ["tests/programs/queues.c"], ["-pthread"]);
+program!(
+    plugin,
+    "libplugin.so",
+    ["tests/programs/plugin.c"],
+    ["-shared", "-fPIC", "-pthread", "-D_GNU_SOURCE"]
+);
+program!(signals, "signals", ["tests/programs/signals.c"], []);
 program!(server, "server", ["tests/programs/server.c"], []);
 program!(
     static_client,
@@ -108,12 +115,18 @@ pub(crate) fn word(path: &Path) -> &str {
 /// A running `dccprun` whose output is read; ended with its program when dropped.
 pub(crate) struct Running {
     child: Child,
+    input: Option<ChildStdin>,
     lines: Receiver<String>,
 }
 
 impl Running {
-    pub(crate) fn start(mut command: Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    pub(crate) fn start(command: Command) -> Self {
+        Self::start_with(command, Stdio::null())
+    }
+
+    pub(crate) fn start_with(mut command: Command, input: Stdio) -> Self {
+        let mut child = command.stdin(input).stdout(Stdio::piped()).spawn().unwrap();
+        let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().unwrap());
         let (sender, lines) = channel();
         thread::spawn(move || {
@@ -124,7 +137,11 @@ impl Running {
                 }
             }
         });
-        Self { child, lines }
+        Self {
+            child,
+            input,
+            lines,
+        }
     }
 
     /// Waits for a line that contains `part`, and returns it.
@@ -136,6 +153,11 @@ impl Running {
                 Err(e) => panic!("no line with {part:?}: {e}"),
             }
         }
+    }
+
+    /// Standard input, if it is a pipe.
+    pub(crate) fn input(&self) -> &ChildStdin {
+        self.input.as_ref().unwrap()
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -162,6 +184,19 @@ impl Drop for Running {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Repeats `attempt` until it holds.
+pub(crate) fn eventually(what: &str, mut attempt: impl FnMut() -> bool) {
+    let pause = Duration::from_millis(50);
+    let tries = PATIENCE.as_millis() / pause.as_millis();
+    for _ in 0..tries {
+        if attempt() {
+            return;
+        }
+        thread::sleep(pause);
+    }
+    panic!("{what}");
 }
 
 /// The echo server, which accepts a number of connections, and the UDP port where it listens.

@@ -28,8 +28,10 @@ static void test_families(const struct place *any)
 /* A listener whose UDP port is taken works once the port is free. */
 static void test_again(const struct place *place)
 {
+	struct timeval limit = { .tv_sec = 30 };
 	int fd = dccp_socket(place, 0);
 
+	CHECK(!setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)));
 	CHECK(!bind(fd, (struct sockaddr *)&place->addr, place->len));
 	CHECK(listen(fd, 5) == -1 && errno == EADDRINUSE);
 	puts("taken");
@@ -41,8 +43,58 @@ static void test_again(const struct place *place)
 	puts("ready");
 	fflush(stdout);
 	fd = accept(fd, NULL, NULL);
+	limit.tv_sec = 0;
+	CHECK(fd >= 0 && !getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, &(socklen_t){ sizeof(limit) }));
+	CHECK(limit.tv_sec == 30);
+	CHECK(send(fd, "hello", 5, 0) == 5);
+	CHECK(recv(fd, &(char){ 0 }, 1, 0) == 0);
+}
+
+/* Becomes a server that goes to the background: its parent ends before it listens, and waits for nothing. */
+static void background(int seconds)
+{
+	pid_t child = fork();
+
+	CHECK(child >= 0);
+	if (child)
+		_exit(0);
+	sleep(seconds);
+}
+
+/* Sends "hello" to a connection. */
+static void greet(int listener)
+{
+	int fd = accept(listener, NULL, NULL);
+
 	CHECK(fd >= 0 && send(fd, "hello", 5, 0) == 5);
 	CHECK(recv(fd, &(char){ 0 }, 1, 0) == 0);
+}
+
+/* A server in the background may take its time with a socket. An address without a family is one of IPv4. */
+static void test_late(const struct place *place)
+{
+	struct place any = place_of("0.0.0.0", PORT);
+	int fd = dccp_socket(place, 0);
+
+	((struct sockaddr *)&any.addr)->sa_family = AF_UNSPEC;
+	background(3);
+	CHECK(!bind(fd, (struct sockaddr *)&any.addr, any.len) && !listen(fd, 5));
+	puts("ready");
+	fflush(stdout);
+	greet(fd);
+}
+
+/* A server may give its user up, listen, and only then go to the background. */
+static void test_dropped(const struct place *place)
+{
+	int fd = dccp_socket(place, 0);
+
+	CHECK(!bind(fd, (struct sockaddr *)&place->addr, place->len));
+	CHECK(!setgid(65534) && !setuid(65534) && !listen(fd, 5));
+	background(0);
+	puts("ready");
+	fflush(stdout);
+	greet(fd);
 }
 
 /* Receives what the listener of "again" sends. */
@@ -60,6 +112,7 @@ static const struct {
 	void (*run)(const struct place *);
 } parts[] = {
 	{ "families", test_families }, { "again", test_again }, { "greeted", test_greeted },
+	{ "late", test_late }, { "dropped", test_dropped },
 };
 
 int main(int argc, char **argv)

@@ -33,6 +33,16 @@ static void serve(int fd)
 	CHECK(len == 0);
 }
 
+/* A connection has the code that the client asked for, out of those of its listener. */
+static void check_service(int fd)
+{
+	uint32_t code = 0;
+	socklen_t len = sizeof(code);
+
+	CHECK(!getsockopt(fd, SOL_DCCP, DCCP_SOCKOPT_SERVICE, &code, &len));
+	CHECK(len == sizeof(code) && ntohl(code) >= 42 && ntohl(code) <= 44);
+}
+
 /* With `free` descriptors that are free, accept fails. The connection still waits. */
 static void check_limit(int fd, int free)
 {
@@ -79,6 +89,7 @@ int main(int argc, char **argv)
 
 		CHECK(client == lowest);
 		CHECK(fcntl(client, F_GETFD) == FD_CLOEXEC);
+		check_service(client);
 		CHECK(peer.ss_family == place.addr.ss_family && len == place.len);
 		pid_t child = fork();
 		CHECK(child >= 0);

@@ -8,10 +8,11 @@ use crate::host::table::{Claim, Phase, unspecified};
 use crate::host::{Carrier, Host, errors, listening};
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
+use dccp::unstable::io::local;
 use dccp::{BindError, DccpAddr, Encapsulation, Listener, OpenError, Options, unstable};
 use dccprun_message::{Answer, SocketKey};
 use std::io::Write as _;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 
 /// How long a closed listener may take to give its port up.
@@ -34,6 +35,10 @@ impl Host {
         backlog: i32,
         channel: OwnedFd,
     ) -> Option<(OwnedFd, Result<Answer, i32>)> {
+        let user = local::peer(channel.as_fd()).ok().map(|peer| peer.uid);
+        if let Ok(record) = self.table().entry(key) {
+            record.listener_uid = user;
+        }
         match self.table().get(key).map(|record| &mut record.phase) {
             Some(Phase::Opening(callers)) => {
                 callers.push(channel);

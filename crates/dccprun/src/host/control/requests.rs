@@ -2,6 +2,7 @@
 
 use super::info::value_of_connection;
 use super::take_data;
+use crate::descent::is_descendant;
 use crate::host::connection::{self, Caller, Carried};
 use crate::host::link::Link;
 use crate::host::queue::Queues;
@@ -20,10 +21,9 @@ use std::net::UdpSocket;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// Descendants of this process, at most, between it and a process that it trusts.
-const GENERATIONS_MAX: usize = 64;
 /// Ports that are tried where any free one is wanted.
 const PORT_ATTEMPTS: usize = 64;
+
 impl Host {
     /// Whether the process at the other end may use this host: it is of the same user, or a descendant, which may have
     /// changed its user.
@@ -355,27 +355,4 @@ fn canonical(mut place: SocketAddr) -> SocketAddr {
         place.set_ip(place.ip().to_canonical());
     }
     place
-}
-
-/// Whether a process descends from this one. `dccprun` adopts its orphans, so that the chain of parents is whole.
-fn is_descendant(mut pid: u32) -> bool {
-    for _ in 0..GENERATIONS_MAX {
-        if pid == std::process::id() {
-            return true;
-        }
-        let Some(parent) = parent_of(pid) else {
-            return false;
-        };
-        pid = parent;
-    }
-    false
-}
-
-/// The parent of a process; `None`: it has none, or has ended.
-fn parent_of(pid: u32) -> Option<u32> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The parent's number stands behind the name, which may contain parentheses, and the state.
-    let (_, rest) = stat.rsplit_once(") ")?;
-    let parent = rest.split(' ').nth(1)?.parse().ok()?;
-    (parent != 0).then_some(parent)
 }
