@@ -119,9 +119,11 @@ fn test_above_its_output(line: &str) -> Option<&str> {
 }
 
 impl Outcome {
-    /// The failed tests, if they are few and all have names: each of them may deserve a second attempt.
+    /// The failed tests, if they are few and all have names: each of them may deserve a second attempt. Cargo does not find
+    /// tests of documentation by their names, which have spaces.
     pub(crate) fn few_failures(&self) -> Option<&[String]> {
-        let all_have_names = self.failures.len() == self.tally.failed;
+        let all_have_names = self.failures.len() == self.tally.failed
+            && self.failures.iter().all(|name| !name.contains(' '));
         (all_have_names && (1..=FEW).contains(&self.failures.len())).then_some(&self.failures)
     }
 
@@ -242,6 +244,8 @@ test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; 
         assert_eq!(outcome(&RUN.repeat(FEW + 1), false).few_failures(), None);
         assert_eq!(outcome("running 1 test\n", false).few_failures(), None);
         assert_eq!(outcome(PASSED, true).few_failures(), None);
+        let document = RUN.replace("---- c ", "---- src/lib.rs - c (line 3) ");
+        assert_eq!(outcome(&document, false).few_failures(), None);
         // A test of the first program failed, and the second crashed.
         let text = [RUN, "running 1 test\n", "test d ... ok\n"].concat();
         assert_eq!(outcome(&text, false).tally.failed, 2);

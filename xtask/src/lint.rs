@@ -7,7 +7,7 @@ use std::process::Child;
 use anyhow::Result;
 
 use dccp_dev::packages;
-use dccp_dev::shell::{self, command};
+use dccp_dev::shell::{self, command, idle_command};
 
 const CARGO_DENY: &str = "0.20.2";
 
@@ -28,7 +28,7 @@ pub(crate) fn run() -> Result<bool> {
     Ok(true)
 }
 
-/// The lints, beside other work at the lowest priority.
+/// The lints, while other work leaves processors idle.
 pub(crate) struct Beside {
     child: Child,
     log: PathBuf,
@@ -41,8 +41,8 @@ impl Beside {
         fs::create_dir_all(&folder)?;
         let log = folder.join("log");
         let output = File::create(&log)?;
-        let mut lint = command(&["nice", "-n", "19"]);
-        lint.arg(std::env::current_exe()?).arg("lint");
+        let mut lint = idle_command(&[std::env::current_exe()?]);
+        lint.arg("lint");
         lint.env("CARGO_TARGET_DIR", &folder);
         lint.stdout(output.try_clone()?).stderr(output);
         let child = lint.spawn()?;

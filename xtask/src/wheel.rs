@@ -7,12 +7,12 @@ use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result, anyhow};
 
-use dccp_dev::shell::{self, command};
+use dccp_dev::shell::{self, command, idle_command};
 use dccp_dev::{Tally, python};
 
 const PACKAGE: &str = "crates/dccp-py";
 
-/// The wheel, built beside other work at the lowest priority.
+/// The wheel, built while other work leaves processors idle.
 pub(crate) struct Build(JoinHandle<Result<(PathBuf, PathBuf)>>);
 
 impl Build {
@@ -61,8 +61,7 @@ fn wheel(python: &Path) -> Result<PathBuf> {
     let _ = fs::remove_dir_all(&folder);
     let build =
         format!("maturin build --auditwheel skip --manifest-path {PACKAGE}/Cargo.toml --out");
-    let mut maturin = command(&["nice", "-n", "19"]);
-    maturin.args([python.as_os_str(), "-m".as_ref()]);
+    let mut maturin = idle_command(&[python.as_os_str(), "-m".as_ref()]);
     maturin.args(build.split(' ')).arg(&folder);
     shell::run(&mut maturin)?;
     let mut files = fs::read_dir(&folder)?;

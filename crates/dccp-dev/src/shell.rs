@@ -22,6 +22,14 @@ pub fn command_line(line: &str) -> Command {
     command(&line.split_whitespace().collect::<Vec<_>>())
 }
 
+/// A command that runs only while a processor has nothing else to do. `words` are the program and its arguments.
+pub fn idle_command<S: AsRef<OsStr>>(words: &[S]) -> Command {
+    // The policy yields at once. The niceness shows in the counts of processor time that others read.
+    let mut idle = command_line("nice -n 19 chrt --idle 0");
+    idle.args(words);
+    idle
+}
+
 /// Prints the command and runs it with our standard streams.
 ///
 /// # Errors

@@ -33,7 +33,7 @@ impl OpenError {
             Self::Unfit(_) => "give a UDP socket that is bound to a port and not connected",
             Self::InUse(_) => "choose another UDP port, or stop the program that has it",
             Self::Io(e) if e.kind() == io::ErrorKind::PermissionDenied => {
-                "take a UDP port from 1024 on, or run as root"
+                "take a UDP port from 1024 on, or check what the system lets this program open"
             }
             Self::Io(e) => {
                 limit_next_step(e).unwrap_or("check that the address is one of this host")

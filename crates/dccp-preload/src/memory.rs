@@ -120,14 +120,19 @@ pub(crate) unsafe fn read_local(
         return Ok(local);
     }
     // The kernel takes the unspecified address without a family as one of IPv4.
-    let mut bytes = [0; V4_LEN];
+    let mut bytes = [0; V6_LEN];
     // SAFETY: as above.
     let given = unsafe { read(addr.cast(), len as usize, &mut bytes)? };
-    let [_, _, port @ .., a, b, c, d, _, _, _, _, _, _, _, _] = bytes;
-    if family == Family::V4 && given >= V4_LEN && [a, b, c, d] == [0; 4] {
-        return Ok(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, u16::from_be_bytes(port)).into());
+    let [_, _, high, low, ip @ ..] = bytes;
+    match family {
+        Family::V4 if given < V4_LEN => Err(EINVAL),
+        Family::V6 if given < V6_LEN_MIN => Err(EINVAL),
+        Family::V4 if ip.starts_with(&[0; 4]) => {
+            let port = u16::from_be_bytes([high, low]);
+            Ok(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port).into())
+        }
+        Family::V4 | Family::V6 => Err(libc::EAFNOSUPPORT),
     }
-    Err(libc::EAFNOSUPPORT)
 }
 
 /// Stores an address for the program, as much of it as there is room for, and its length. Without room for an address,

@@ -7,6 +7,7 @@ use crate::users::UserSet;
 use core::net::SocketAddr;
 use core::time::Duration;
 use dccp::safeudp::{self, Profile, SafeUdpConfig};
+use dccp::unstable::io::limit_next_step;
 use dccp::{Encapsulation, Options};
 use dccp_cli::Failure;
 use dccp_cli::law::NamedLaw;
@@ -148,6 +149,9 @@ impl Rule {
 
 /// The next step if an address and port of the key `key` cannot be opened.
 pub(crate) fn next_of_port(e: &io::Error, key: &str) -> String {
+    if let Some(next) = limit_next_step(e) {
+        return next.to_owned();
+    }
     match e.kind() {
         io::ErrorKind::AddrInUse => {
             format!("stop the program that has it, or change {key} in the policy")

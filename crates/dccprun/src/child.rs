@@ -1,21 +1,22 @@
 //! The program as a child of this process: its environment, its signals, its end.
 
 use crate::cli::Plan;
-use crate::descent;
+use crate::descent::descends;
 use crate::host::Running;
 use crate::{failure, program};
 use core::time::Duration;
 use dccp::{Instant, clock};
 use dccp_cli::Failure;
 use dccprun_message::VARIABLE;
-use nix::errno::Errno;
 use nix::sys::signal::{SigSet, Signal, kill, raise};
 use nix::sys::signalfd::{SfdFlags, SignalFd, siginfo};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::{Pid, getpgid, getpgrp};
+use nix::unistd::{Pid, getpgid, getpgrp, tcgetpgrp};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Resource, getrlimit, setrlimit};
+use rustix::process::{
+    Resource, WaitOptions, WaitStatus, getrlimit, setrlimit, wait as wait_for_any,
+};
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -36,9 +37,14 @@ const FORWARDED: [Signal; 7] = [
     Signal::SIGUSR2,
     Signal::SIGCONT,
 ];
-/// Shells and terminals stop a job with these signals, and continue all of its processes later.
-const STOP_A_JOB: [Signal; 3] = [Signal::SIGTSTP, Signal::SIGTTIN, Signal::SIGTTOU];
-/// A signal of a terminal has this code: the kernel sends it to the whole group, the program included.
+/// Signals that end this process once the program has ended.
+const ENDS: [Signal; 4] = [
+    Signal::SIGINT,
+    Signal::SIGTERM,
+    Signal::SIGHUP,
+    Signal::SIGQUIT,
+];
+/// A signal of a terminal has this code: the kernel sends most of them to the whole group, the program included.
 const SI_KERNEL: i32 = 0x80;
 /// Between two looks whether sockets are left, once the program has ended.
 const LOOK: Duration = Duration::from_millis(20);
@@ -186,12 +192,18 @@ impl Signals {
         FORWARDED.into_iter().chain(others).collect()
     }
 
-    /// Waits for signals, at most for `at_most`, and returns the next one.
-    fn next(&self, at_most: Option<Duration>) -> Option<siginfo> {
+    /// Waits for signals, at most for `at_most`.
+    fn wait(&self, at_most: Option<Duration>) {
         let timeout = at_most.and_then(|time| Timespec::try_from(time).ok());
         // A failure is an empty turn.
         let _ = poll(&mut [PollFd::new(&self.0, PollFlags::IN)], timeout.as_ref());
-        self.0.read_signal().ok().flatten()
+    }
+
+    /// The next signal that has arrived.
+    fn take(&self) -> Option<(Signal, siginfo)> {
+        let info = self.0.read_signal().ok().flatten()?;
+        let number = i32::try_from(info.ssi_signo).ok()?;
+        Some((Signal::try_from(number).ok()?, info))
     }
 }
 
@@ -207,34 +219,69 @@ struct Children {
     until: Option<Instant>,
     /// No child is left.
     is_none: bool,
+    /// This process was to stop, and has not been continued since.
+    is_to_stop: bool,
 }
 
 impl Children {
-    /// Takes note of those that have ended.
+    /// Takes note of those that have ended, and stops with the program.
     fn reap(&mut self) {
         loop {
-            match waitpid(None, Some(WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED)) {
-                Ok(WaitStatus::Exited(pid, code)) if pid == self.program => {
-                    self.code = Some(u8::try_from(code & 0xff).unwrap_or(u8::MAX));
+            match wait_for_any(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
+                Ok(Some((pid, status))) if pid.as_raw_pid() == self.program.as_raw() => {
+                    self.note(status);
                 }
-                Ok(WaitStatus::Signaled(pid, signal, _)) if pid == self.program => {
-                    self.code = Some(u8::try_from(128 + signal as i32).unwrap_or(u8::MAX));
-                    self.until = Some(clock::now() + KILLED_LINGER);
-                }
-                Ok(WaitStatus::Stopped(pid, signal))
-                    if pid == self.program && STOP_A_JOB.contains(&signal) =>
-                {
-                    // The shell waits for this process to stop. Connections rest until it continues.
-                    let _ = raise(Signal::SIGSTOP);
-                }
-                Ok(WaitStatus::StillAlive) | Err(Errno::EINTR) => return,
+                Ok(Some(_)) => {}
+                Ok(None) | Err(rustix::io::Errno::INTR) => return,
                 Err(_) => {
                     self.is_none = true;
                     return;
                 }
-                Ok(_) => {}
             }
         }
+    }
+
+    /// Takes note of what has happened to the program.
+    fn note(&mut self, status: WaitStatus) {
+        if let Some(code) = status.exit_status() {
+            self.code = Some(u8::try_from(code & 0xff).unwrap_or(u8::MAX));
+        } else if let Some(signal) = status.terminating_signal() {
+            self.code = Some(u8::try_from(128 + signal).unwrap_or(u8::MAX));
+            self.until = Some(clock::now() + KILLED_LINGER);
+        } else if status.stopped() && (self.is_to_stop || self.is_in_foreground()) {
+            self.stop();
+        }
+    }
+
+    /// Stops with the program, so that the shell sees its job stop. Connections rest until it continues.
+    fn stop(&mut self) {
+        let _ = raise(Signal::SIGSTOP);
+        // A later stop may have discarded the signal that has continued this process.
+        self.is_to_stop = false;
+        let _ = kill(self.program, Signal::SIGCONT);
+    }
+
+    /// Handles a signal while the program runs.
+    fn pass_on(&mut self, signal: Signal, info: &siginfo) {
+        match signal {
+            Signal::SIGCHLD => return,
+            Signal::SIGTSTP => self.is_to_stop = true,
+            Signal::SIGCONT => self.is_to_stop = false,
+            _ => {}
+        }
+        if !is_for_both(signal, info, self.program) {
+            // It may have ended just now.
+            let _ = kill(self.program, signal);
+        }
+    }
+
+    /// Whether this process or the program has the terminal.
+    fn is_in_foreground(&self) -> bool {
+        let Ok(terminal) = File::open("/dev/tty") else {
+            return false;
+        };
+        let foreground = tcgetpgrp(terminal);
+        foreground == Ok(getpgrp()) || foreground == getpgid(Some(self.program))
     }
 }
 
@@ -245,6 +292,7 @@ fn wait(signals: &Signals, host: &Running, program: Pid) -> u8 {
         code: None,
         until: None,
         is_none: false,
+        is_to_stop: false,
     };
     let mut quiet = 0;
     loop {
@@ -265,38 +313,28 @@ fn wait(signals: &Signals, host: &Running, program: Pid) -> u8 {
             }
         }
         let patience = children.code.map(|_| look);
-        let Some(signal) = signals.next(patience) else {
-            continue;
-        };
-        let code = children.code;
-        if let Some(code) = pass_on(&signal, program, code) {
-            return code;
+        signals.wait(patience);
+        // All of them: one that continues may stand behind the one that tells of a stop.
+        while let Some((signal, info)) = signals.take() {
+            match children.code {
+                // Its descendants still have sockets.
+                Some(code) if ENDS.contains(&signal) => return code,
+                Some(_) => {}
+                None => children.pass_on(signal, &info),
+            }
         }
     }
 }
 
-/// Handles a signal. Returns the exit code if it ends this process: the program has ended, and its descendants still have
-/// sockets.
-fn pass_on(info: &siginfo, program: Pid, code: Option<u8>) -> Option<u8> {
-    let signal = Signal::try_from(i32::try_from(info.ssi_signo).ok()?).ok()?;
-    let ends = matches!(
-        signal,
-        Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP | Signal::SIGQUIT
-    );
-    match signal {
-        Signal::SIGCHLD => {}
-        _ if code.is_some() => return code.filter(|_| ends),
-        _ if is_for_both(info, program) => {}
-        // It may have ended just now.
-        _ => drop(kill(program, signal)),
-    }
-    None
-}
-
 /// Whether a signal has reached the program too: it was for the group of processes, and the program is in it.
-fn is_for_both(info: &siginfo, program: Pid) -> bool {
-    let is_in_group = getpgid(Some(program)) == Ok(getpgrp());
-    let is_of_terminal = info.ssi_code == SI_KERNEL;
-    // The program and its descendants have no reason to signal this process alone.
-    is_in_group && (is_of_terminal || descent::is_descendant(info.ssi_pid))
+fn is_for_both(signal: Signal, info: &siginfo, program: Pid) -> bool {
+    if getpgid(Some(program)) != Ok(getpgrp()) {
+        return false;
+    }
+    if info.ssi_code == SI_KERNEL {
+        // A terminal that hangs up tells the leader of its session only.
+        return signal != Signal::SIGHUP;
+    }
+    // A program signals its group, not its parent.
+    u32::try_from(program.as_raw()).is_ok_and(|program| descends(info.ssi_pid, program))
 }

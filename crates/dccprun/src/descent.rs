@@ -1,12 +1,17 @@
-//! Which processes descend from this one.
+//! Which processes descend from others.
 
 /// Generations that are looked at.
 const GENERATIONS_MAX: usize = 64;
 
 /// Whether a process descends from this one. `dccprun` adopts its orphans, so that the chain of parents is whole.
-pub(crate) fn is_descendant(mut pid: u32) -> bool {
+pub(crate) fn is_descendant(pid: u32) -> bool {
+    descends(pid, std::process::id())
+}
+
+/// Whether a process is another one, or descends from it.
+pub(crate) fn descends(mut pid: u32, from: u32) -> bool {
     for _ in 0..GENERATIONS_MAX {
-        if pid == std::process::id() {
+        if pid == from {
             return true;
         }
         let Some(parent) = parent_of(pid) else {

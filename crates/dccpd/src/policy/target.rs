@@ -67,6 +67,9 @@ impl fmt::Display for Target {
     }
 }
 
+/// Bits of an IPv6 address before the IPv4 address that it has.
+const MAPPED_BITS: u8 = 96;
+
 fn net_of(text: &str) -> Result<Option<IpNet>, String> {
     if text == "*" {
         return Ok(None);
@@ -78,7 +81,8 @@ fn net_of(text: &str) -> Result<Option<IpNet>, String> {
     if let IpNet::V6(v6) = net
         && let Some(v4) = v6.addr().to_ipv4_mapped()
     {
-        return Err(format!("{text}: must have its IPv4 form: {v4}"));
+        let prefix = v6.prefix_len().saturating_sub(MAPPED_BITS);
+        return Err(format!("{text}: must have its IPv4 form: {v4}/{prefix}"));
     }
     Ok(Some(net))
 }
@@ -147,7 +151,11 @@ mod tests {
             ),
             (
                 "::ffff:192.0.2.1 5001",
-                "::ffff:192.0.2.1: must have its IPv4 form: 192.0.2.1",
+                "::ffff:192.0.2.1: must have its IPv4 form: 192.0.2.1/32",
+            ),
+            (
+                "::ffff:192.0.2.0/120",
+                "::ffff:192.0.2.0/120: must have its IPv4 form: 192.0.2.0/24",
             ),
             ("1-x", "1-x: is neither a network nor an address"),
             (

@@ -81,11 +81,15 @@ fn connect(host: &Arc<Host>, listener: SocketKey, link: &Arc<dyn Link>) -> rusti
     })
 }
 
-/// Whether the process at the other end has the user who made the socket a listener. The name of its listener may be that of a
-/// process that has ended, and then tells no descent.
+/// Whether the other end is the process that made the socket a listener. The kernel names it even after its end, when
+/// nothing tells its descent any more.
 fn is_listeners(host: &Host, listener: SocketKey, data: &OwnedFd) -> bool {
-    let user = host.table().get(listener).and_then(|r| r.listener_uid);
-    user.is_some_and(|user| local::peer(data.as_fd()).is_ok_and(|peer| peer.uid == user))
+    let known = host
+        .table()
+        .get(listener)
+        .and_then(|record| record.listener);
+    let peer = local::peer(data.as_fd()).ok();
+    known.is_some_and(|known| known.pid != 0 && peer == Some(known))
 }
 
 /// Makes the connection known before the program can ask about it.

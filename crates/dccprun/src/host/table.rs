@@ -4,6 +4,7 @@ use super::link::Link;
 use super::queue::Queues;
 use super::settings::Settings;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use dccp::unstable::io::local::Peer;
 use dccprun_message::{Family, SocketKey};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::fd::OwnedFd;
@@ -37,8 +38,8 @@ pub(super) struct Record {
     pub(super) settings: Settings,
     pub(super) local: Option<SocketAddr>,
     pub(super) phase: Phase,
-    /// The user whose process has made it a listener.
-    pub(super) listener_uid: Option<u32>,
+    /// The process that has made it a listener.
+    pub(super) listener: Option<Peer>,
     /// The error of the connection that the program has not fetched.
     pub(super) error: i32,
 }
@@ -79,7 +80,7 @@ impl Record {
             settings: Settings::default(),
             local: None,
             phase: Phase::Idle,
-            listener_uid: None,
+            listener: None,
             error: 0,
         }
     }

@@ -34,6 +34,26 @@ fn signal_of_the_program_to_its_group_arrives_once() {
     assert!(output.status.success(), "{output:?}");
 }
 
+/// The words of a shell that runs a program under `dccprun` in its own place.
+fn exec_line(words: &[&str]) -> String {
+    let ordinary = dccprun(words);
+    let words = [ordinary.get_program()]
+        .into_iter()
+        .chain(ordinary.get_args());
+    let words: Vec<_> = words.map(|word| word.to_str().unwrap()).collect();
+    format!("exec {}", words.join(" "))
+}
+
+#[test]
+fn signal_of_another_child_goes_on_to_the_program() {
+    // The child is older than the host, which takes its place.
+    let line = exec_line(&["sleep", "60"]);
+    let script = format!("pid=$$; (sleep 0.5; kill -TERM $pid) & {line}");
+    let mut shell = Command::new("sh");
+    let status = shell.args(["-c", &script]).process_group(0).status();
+    assert_eq!(status.unwrap().code(), Some(128 + 15));
+}
+
 #[test]
 fn program_that_goes_on_keeps_its_host_running() {
     let running = Running::start(job(&[word(signals()), "stubborn"]));
@@ -61,17 +81,29 @@ fn host_stops_and_continues_with_the_program() {
 
 #[test]
 fn interrupt_of_the_terminal_reaches_a_program_that_has_left_its_group() {
-    let ordinary = dccprun(&[word(signals()), "leave"]);
-    let words = [ordinary.get_program()]
-        .into_iter()
-        .chain(ordinary.get_args());
-    let words: Vec<_> = words.map(|word| word.to_str().unwrap()).collect();
     let mut terminal = Command::new("script");
-    terminal.args(["-qec", &format!("exec {}", words.join(" ")), "/dev/null"]);
+    terminal.args(["-qec", &exec_line(&[word(signals()), "leave"]), "/dev/null"]);
     let running = Running::start_with(terminal, Stdio::piped());
     running.wait_for("ready");
     running.input().write_all(b"\x03").unwrap();
     assert_eq!(running.end(), Some(128 + 2));
+}
+
+#[test]
+fn shell_sees_a_program_stop_that_stops_itself() {
+    let mut terminal = Command::new("script");
+    terminal.args(["-qec", "bash --norc --noprofile -i", "/dev/null"]);
+    let running = Running::start_with(terminal, Stdio::piped());
+    let line = exec_line(&[word(signals()), "suspend"]);
+    let say = |text: &str| running.input().write_all(text.as_bytes()).unwrap();
+    say(&format!("({line})\n"));
+    running.wait_for("ready");
+    say("\x1a");
+    running.wait_for("Stopped");
+    say("fg\n");
+    running.wait_for("continued");
+    say("exit 7\n");
+    assert_eq!(running.end(), Some(7));
 }
 
 #[test]

@@ -24,6 +24,8 @@ fn exit_code_is_that_of_the_program() {
     assert_eq!(code("exit 7"), Some(7));
     assert_eq!(code("kill -TERM $$"), Some(128 + 15));
     assert_eq!(code("kill -KILL $$"), Some(128 + 9));
+    // A real-time signal.
+    assert_eq!(code("kill -40 $$"), Some(128 + 40));
 }
 
 #[test]

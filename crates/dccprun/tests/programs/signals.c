@@ -48,11 +48,29 @@ static void test_stubborn(void)
 	pause();
 }
 
+static void stop(int signal)
+{
+	(void)signal;
+	raise(SIGSTOP);
+}
+
+/* Stops in its own way when the terminal wants its job to stop. */
+static void test_suspend(void)
+{
+	signal(SIGTSTP, stop);
+	alarm(60);
+	puts("ready");
+	fflush(stdout);
+	CHECK(pause() == -1 && errno == EINTR);
+	puts("continued");
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
 } parts[] = {
 	{ "group", test_group }, { "leave", test_leave }, { "stubborn", test_stubborn },
+	{ "suspend", test_suspend },
 };
 
 int main(int argc, char **argv)

@@ -35,9 +35,8 @@ impl Host {
         backlog: i32,
         channel: OwnedFd,
     ) -> Option<(OwnedFd, Result<Answer, i32>)> {
-        let user = local::peer(channel.as_fd()).ok().map(|peer| peer.uid);
         if let Ok(record) = self.table().entry(key) {
-            record.listener_uid = user;
+            record.listener = local::peer(channel.as_fd()).ok();
         }
         match self.table().get(key).map(|record| &mut record.phase) {
             Some(Phase::Opening(callers)) => {
