@@ -29,8 +29,6 @@ pub(crate) struct Reader {
     counted: bool,
     /// Skips of the test program being read.
     skips: Vec<String>,
-    /// Test programs that began and have no result yet.
-    unfinished: usize,
     outcome: Outcome,
 }
 
@@ -40,6 +38,8 @@ pub(crate) struct Outcome {
     pub(crate) tally: Tally,
     /// Names of tests that failed.
     pub(crate) failures: Vec<String>,
+    /// Programs whose result is a failure.
+    failed_programs: usize,
 }
 
 impl Reader {
@@ -48,9 +48,6 @@ impl Reader {
         if let Some(counts) = line.strip_prefix("test result: ") {
             self.end_of_program(counts);
             return true;
-        }
-        if self.section == Section::Progress && begins_program(line) {
-            self.unfinished += 1;
         }
         match line {
             "successes:" => self.section = Section::Successes,
@@ -73,10 +70,9 @@ impl Reader {
         self.section != Section::Successes
     }
 
-    /// The sum over all test programs. `success` is cargo's own verdict: a program that did not build or start leaves
-    /// no line. One that crashed leaves no result, and counts as a failure without a name.
+    /// The sum over all test programs. `success` is cargo's own verdict: a program that crashed or did not build leaves no
+    /// result.
     pub(crate) fn finish(mut self, success: bool) -> Outcome {
-        self.outcome.tally.failed += self.unfinished;
         if !success && self.outcome.tally.failed == 0 {
             self.outcome.tally.failed = 1;
         }
@@ -92,7 +88,7 @@ impl Reader {
                 .and_then(|pair| pair[0].parse::<usize>().ok())
                 .unwrap_or(0)
         };
-        self.unfinished = self.unfinished.saturating_sub(1);
+        self.outcome.failed_programs += usize::from(counts.starts_with("FAILED"));
         let skips = std::mem::take(&mut self.skips);
         let tally = &mut self.outcome.tally;
         tally.passed += count("passed").saturating_sub(skips.len());
@@ -107,10 +103,11 @@ impl Reader {
     }
 }
 
-/// Whether `line` is `running 3 tests`.
-fn begins_program(line: &str) -> bool {
-    let words: Vec<_> = line.split(' ').collect();
-    matches!(words[..], ["running", _, "test" | "tests"])
+/// The number of test programs that failed, in the line in which cargo names them.
+pub(crate) fn failed_programs(line: &str) -> Option<usize> {
+    let (number, rest) = line.strip_prefix("error: ")?.split_once(' ')?;
+    let number = number.parse().ok()?;
+    matches!(rest, "target failed:" | "targets failed:").then_some(number)
 }
 
 /// The name in the line above a test's output.
@@ -119,10 +116,12 @@ fn test_above_its_output(line: &str) -> Option<&str> {
 }
 
 impl Outcome {
-    /// The failed tests, if they are few and all have names: each of them may deserve a second attempt. Cargo does not find
-    /// tests of documentation by their names, which have spaces.
-    pub(crate) fn few_failures(&self) -> Option<&[String]> {
+    /// The failed tests, if they are few and all have names: each of them may deserve a second attempt. `failed_programs` is
+    /// cargo's number, which has those that crashed. Cargo does not find tests of documentation by their names, which
+    /// have spaces.
+    pub(crate) fn few_failures(&self, failed_programs: usize) -> Option<&[String]> {
         let all_have_names = self.failures.len() == self.tally.failed
+            && self.failed_programs == failed_programs
             && self.failures.iter().all(|name| !name.contains(' '));
         (all_have_names && (1..=FEW).contains(&self.failures.len())).then_some(&self.failures)
     }
@@ -224,7 +223,7 @@ test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; 
     #[test]
     fn a_failed_test_that_passes_again_is_flaky() {
         let first = outcome(RUN, false);
-        assert_eq!(first.few_failures(), Some(&["c".to_owned()][..]));
+        assert_eq!(first.few_failures(1), Some(&["c".to_owned()][..]));
         let tally = first.after(&outcome(PASSED, true));
         assert_eq!((tally.passed, tally.failed), (2, 0));
         assert_eq!(tally.flaky, ["c"]);
@@ -241,14 +240,25 @@ test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; 
 
     #[test]
     fn many_failures_and_crashes_are_not_tried_again() {
-        assert_eq!(outcome(&RUN.repeat(FEW + 1), false).few_failures(), None);
-        assert_eq!(outcome("running 1 test\n", false).few_failures(), None);
-        assert_eq!(outcome(PASSED, true).few_failures(), None);
+        assert_eq!(
+            outcome(&RUN.repeat(FEW + 1), false).few_failures(FEW + 1),
+            None
+        );
+        assert_eq!(outcome("running 1 test\n", false).few_failures(1), None);
+        assert_eq!(outcome(PASSED, true).few_failures(0), None);
+        // A second program crashed.
+        assert_eq!(outcome(RUN, false).few_failures(2), None);
         let document = RUN.replace("---- c ", "---- src/lib.rs - c (line 3) ");
-        assert_eq!(outcome(&document, false).few_failures(), None);
-        // A test of the first program failed, and the second crashed.
-        let text = [RUN, "running 1 test\n", "test d ... ok\n"].concat();
-        assert_eq!(outcome(&text, false).tally.failed, 2);
-        assert_eq!(outcome(&text, false).few_failures(), None);
+        assert_eq!(outcome(&document, false).few_failures(1), None);
+    }
+
+    #[test]
+    fn cargo_tells_how_many_programs_failed() {
+        assert_eq!(failed_programs("error: 1 target failed:"), Some(1));
+        assert_eq!(failed_programs("error: 12 targets failed:"), Some(12));
+        assert_eq!(
+            failed_programs("error: test failed, to rerun pass `-p a`"),
+            None
+        );
     }
 }

@@ -2,13 +2,14 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
+use std::thread;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 
 use dccp_dev::shell::{self, command_line};
 use dccp_dev::{Tally, daemon, packages, python};
 
-use crate::libtest::{Outcome, Reader};
+use crate::libtest::{Outcome, Reader, failed_programs};
 use crate::{testbed, wheel};
 
 /// Writes the header of `dccp-capi`. A test compares it.
@@ -53,18 +54,18 @@ pub(crate) fn build() -> Result<()> {
 /// Some tests watch real clocks. Where a busy machine holds one up, it fails without a defect. So a few failed tests
 /// run once more, alone. One that passes then counts as passed, and is listed as flaky.
 fn rust_tests(at_first_line: impl FnOnce()) -> Result<Tally> {
-    let outcome = cargo_test(&[], at_first_line)?;
-    let Some(failures) = outcome.few_failures() else {
+    let (outcome, failed_programs) = cargo_test(&[], at_first_line)?;
+    let Some(failures) = outcome.few_failures(failed_programs) else {
         return Ok(outcome.tally);
     };
     println!("Again, alone: {}", failures.join(", "));
     let names: Vec<_> = failures.iter().map(String::as_str).collect();
-    let again = cargo_test(&[&["--exact"][..], &names].concat(), || {})?;
+    let (again, _) = cargo_test(&[&["--exact"][..], &names].concat(), || {})?;
     Ok(outcome.after(&again))
 }
 
-/// Runs the tests of the workspace to which `filters` apply.
-fn cargo_test(filters: &[&str], at_first_line: impl FnOnce()) -> Result<Outcome> {
+/// Runs the tests of the workspace to which `filters` apply. Returns cargo's number of programs that failed too.
+fn cargo_test(filters: &[&str], at_first_line: impl FnOnce()) -> Result<(Outcome, usize)> {
     let words = "cargo test --workspace --all-features --no-fail-fast -- --show-output";
     let mut tests = command_line(words);
     tests.args(filters);
@@ -73,8 +74,19 @@ fn cargo_test(filters: &[&str], at_first_line: impl FnOnce()) -> Result<Outcome>
         .env(daemon::BUILT, std::env::current_dir()?.join(DAEMON))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()?;
     let stdout = child.stdout.take().context("no pipe")?;
+    let errors = BufReader::new(child.stderr.take().context("no pipe")?);
+    let errors = thread::spawn(move || {
+        let lines = errors.split(b'\n').map_while(Result::ok);
+        let numbers = lines.filter_map(|line| {
+            let line = String::from_utf8_lossy(&line);
+            eprintln!("{line}");
+            failed_programs(&line)
+        });
+        numbers.sum()
+    });
     let mut reader = Reader::default();
     let mut at_first_line = Some(at_first_line);
     for line in BufReader::new(stdout).split(b'\n') {
@@ -87,5 +99,6 @@ fn cargo_test(filters: &[&str], at_first_line: impl FnOnce()) -> Result<Outcome>
             println!("{line}");
         }
     }
-    Ok(reader.finish(child.wait()?.success()))
+    let failed_programs = errors.join().map_err(|_| anyhow!("the reader panicked"))?;
+    Ok((reader.finish(child.wait()?.success()), failed_programs))
 }
