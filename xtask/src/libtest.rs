@@ -103,7 +103,7 @@ impl Reader {
     }
 }
 
-/// The number of test programs that failed, in the line in which cargo names them.
+/// The number of test programs that failed, if this is the line before their names.
 pub(crate) fn failed_programs(line: &str) -> Option<usize> {
     let (number, rest) = line.strip_prefix("error: ")?.split_once(' ')?;
     let number = number.parse().ok()?;
@@ -117,7 +117,7 @@ fn test_above_its_output(line: &str) -> Option<&str> {
 
 impl Outcome {
     /// The failed tests, if they are few and all have names: each of them may deserve a second attempt. `failed_programs` is
-    /// cargo's number, which has those that crashed. Cargo does not find tests of documentation by their names, which
+    /// cargo's number, and counts those that crashed too. Cargo does not find tests of documentation by their names, which
     /// have spaces.
     pub(crate) fn few_failures(&self, failed_programs: usize) -> Option<&[String]> {
         let all_have_names = self.failures.len() == self.tally.failed

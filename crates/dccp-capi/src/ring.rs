@@ -420,7 +420,7 @@ impl From<RingConnectError> for Failure {
             RingConnectError::NoServer { .. } => DCCP_ERR_NO_SERVER,
             RingConnectError::Refused(_) => DCCP_ERR_NOT_PERMITTED,
             RingConnectError::Ended(reason) => code_of_handshake(reason),
-            RingConnectError::TimedOut => DCCP_ERR_TIMED_OUT,
+            RingConnectError::NoAnswer | RingConnectError::TimedOut => DCCP_ERR_TIMED_OUT,
             RingConnectError::ServerGone => DCCP_ERR_SERVER_GONE,
             _ => DCCP_ERR_SYSTEM,
         };

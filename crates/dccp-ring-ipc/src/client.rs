@@ -110,7 +110,7 @@ impl RingClient {
                 Some(_) => {}
                 None if client.over.is_some() => return Err(RingConnectError::ServerGone),
                 None => match until - clock::now() {
-                    Duration::ZERO => return Err(RingConnectError::TimedOut),
+                    Duration::ZERO => return Err(RingConnectError::NoAnswer),
                     left => client.sleep(Some(left)),
                 },
             }

@@ -68,7 +68,10 @@ pub enum RingConnectError {
     /// Peer: the connection ended before it was open.
     #[error("the connection did not open: {}", reason_text(.0))]
     Ended(CloseReason),
-    /// System: the server did not answer in time, or it did not report the connection open in time.
+    /// Peer: it did not answer in time. The server goes on trying until the application ends.
+    #[error("the peer did not answer in time")]
+    NoAnswer,
+    /// System: the server did not answer in time.
     #[error("the program that lends rings did not answer in time")]
     TimedOut,
     /// System: the server has ended.
@@ -90,7 +93,7 @@ impl RingConnectError {
     pub fn fault(&self) -> Fault {
         match self {
             Self::NoServer { .. } | Self::Refused(_) => Fault::Caller,
-            Self::Ended(_) => Fault::Peer,
+            Self::Ended(_) | Self::NoAnswer => Fault::Peer,
             Self::TimedOut | Self::ServerGone | Self::Foreign | Self::Ring(_) | Self::System(_) => {
                 Fault::System
             }
@@ -104,6 +107,9 @@ impl RingConnectError {
             Self::NoServer { .. } => "start the program that lends rings, or check the path",
             Self::Refused(_) => "change the request, or the server's policy",
             Self::Ended(_) => "check that the program runs there and serves this port",
+            Self::NoAnswer => {
+                "check the address, that the program runs there, and that firewalls on the way let the port through"
+            }
             Self::ServerGone => "start the program that lends rings again",
             Self::Foreign => "use the same version of this library on both sides",
             Self::Ring(_) | Self::System(_) => "free memory, or raise the limits of this process",

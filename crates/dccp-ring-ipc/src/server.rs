@@ -327,7 +327,10 @@ impl Service {
                 continue;
             }
             self.displace_silent();
+            let key = self.next;
             self.add(session);
+            // Its request may have come with it.
+            self.serve(key);
         }
     }
 

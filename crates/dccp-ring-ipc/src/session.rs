@@ -23,8 +23,8 @@ use std::sync::Arc;
 
 /// The longest time from connecting to the request of an application.
 const ASKING: Duration = Duration::from_secs(5);
-/// The longest time to read the rest of a ring after its connection has ended, and to end a connection after its
-/// application has ended.
+/// The time between two looks whether an application has read the rest of a ring whose connection has ended, and the longest
+/// time to end a connection after its application has ended.
 const LINGER: Duration = Duration::from_secs(10);
 /// The time between two looks whether an application has taken the ring of an ended connection.
 const UNREAD: Duration = Duration::from_secs(1);
@@ -203,7 +203,7 @@ impl Session {
 
     /// Handles messages, arrivals, events and the deadline. Returns false when the session is over.
     pub(crate) fn turn(&mut self, stock: &mut Stock<'_>) -> bool {
-        let is_over = self.until.is_some_and(|until| until <= clock::now());
+        let is_over = self.until.is_some_and(|until| until <= clock::now()) && !self.keep_rest();
         let stays = if matches!(self.resource, Resource::UnreadRing) {
             false
         } else if is_over {
@@ -215,6 +215,21 @@ impl Session {
             self.report_end(stock.policy);
         }
         stays
+    }
+
+    /// Keeps a ring whose connection has ended for longer, if the application has not read all that arrived: it may be slow,
+    /// and the ring counts as its own all the time.
+    fn keep_rest(&mut self) -> bool {
+        let Some(lent) = self.lent().filter(|_| self.channel.is_some()) else {
+            return false;
+        };
+        let received = lent.socket.stats().map(|stats| stats.received);
+        let has_rest = lent.socket.close_reason().is_some()
+            && received.is_ok_and(|counts| counts.taken < counts.delivered);
+        if has_rest {
+            self.until = Some(clock::now() + LINGER);
+        }
+        has_rest
     }
 
     /// Takes back the resource of a session that is over, whose descriptors are watched no more. Returns true if the session

@@ -97,6 +97,28 @@ fn client_that_did_not_read_gets_all_events_when_it_reads() {
 }
 
 #[test]
+fn ring_stays_while_its_rest_is_unread() {
+    let (mut session, _theirs, listener) = session();
+    let socket = session.lent().unwrap().socket.clone();
+    let peer = listener.accept().unwrap();
+    peer.send(b"rest").unwrap();
+    drop(peer);
+    socket.wait_closed(LINGER).unwrap();
+    let mut policy = Policy(Box::new(|_: &RingCaller, _: &RingRequest| {
+        Err("nothing".into())
+    }));
+    let inventory = Inventory::default();
+    let mut expire = |session: &mut Session| {
+        session.until = Some(clock::now());
+        session.turn(&mut Stock::new(&mut policy, &inventory, room(0, 0)))
+    };
+    assert!(expire(&mut session), "the application may be slow");
+    assert!(session.until > Some(clock::now()));
+    assert_eq!(socket.recv(&mut [0; 8]).unwrap(), 4);
+    assert!(!expire(&mut session), "it has read all");
+}
+
+#[test]
 fn memory_of_client_that_does_not_read_is_reclaimed_after_the_end() {
     let (mut session, theirs, _listener) = session();
     tell_until_full(&mut session);

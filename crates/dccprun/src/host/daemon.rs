@@ -10,7 +10,7 @@ use super::settings::Settings;
 use crate::cli::Defaults;
 use core::time::Duration;
 use dccp::packet_ring::Shape;
-use dccp::{ConnSnapshot, DccpAddr, ServiceCode};
+use dccp::{ConnSnapshot, DccpAddr, Fault, ServiceCode};
 use dccp_ring_ipc::{RingClient, RingConnectError, RingListenRequest, RingRequest};
 use listener::Listening;
 use ring::{Ring, Side};
@@ -155,7 +155,8 @@ impl DaemonLink {
     fn handshake_ended(&self, asked: Result<RingClient, RingConnectError>) {
         let opened = asked
             .map_err(|error| {
-                if !matches!(error, RingConnectError::Ended(_)) {
+                let is_peers = error.fault() == Fault::Peer;
+                if !is_peers && !self.is_abandoned.load(Ordering::SeqCst) {
                     explain(&error, error.next_step());
                 }
                 errors::of_ring_connect(&error)

@@ -88,7 +88,7 @@ pub(super) fn of_ring_connect(error: &RingConnectError) -> i32 {
         // Its policy, or an address that another program has: the daemon gives its reason as text.
         RingConnectError::Refused(_) => libc::EACCES,
         RingConnectError::Ended(reason) => of_handshake(reason),
-        RingConnectError::TimedOut => libc::ETIMEDOUT,
+        RingConnectError::NoAnswer | RingConnectError::TimedOut => libc::ETIMEDOUT,
         RingConnectError::Ring(_) => libc::ENOBUFS,
         RingConnectError::System(error) => of_io(error),
         // There is no daemon, or none that this program understands.

@@ -45,16 +45,28 @@ impl Daemon {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
-        let [socket, admin] =
-            ["socket", "admin"].map(|name| folder.join(name).display().to_string());
-        let text = format!("socket = \"{socket}\"\nadmin-socket = \"{admin}\"\n{policy}");
-        fs::write(folder.join("policy.toml"), text).unwrap();
         let mut daemon = Self {
             folder,
             process: None,
         };
+        daemon.write(policy);
         daemon.restart();
         daemon
+    }
+
+    fn write(&self, policy: &str) {
+        let [socket, admin] =
+            ["socket", "admin"].map(|name| self.folder.join(name).display().to_string());
+        let text = format!("socket = \"{socket}\"\nadmin-socket = \"{admin}\"\n{policy}");
+        fs::write(self.folder.join("policy.toml"), text).unwrap();
+    }
+
+    /// Changes the policy of the daemon while it runs.
+    fn reload(&self, policy: &str) {
+        self.write(policy);
+        let id = self.process.as_ref().unwrap().id().to_string();
+        let status = Command::new("kill").args(["-s", "HUP", &id]).status();
+        assert!(status.unwrap().success());
     }
 
     fn program() -> &'static Path {
@@ -241,6 +253,21 @@ fn killed_daemon_is_an_error_at_both_ends_and_listeners_outlive_it() {
     daemon.kill();
     running.wait_for("gone");
     daemon.restart();
+    assert_eq!(running.end(), Some(0));
+}
+
+#[test]
+fn listener_goes_on_once_the_policy_permits_it_again() {
+    let name = "daemon::listener_goes_on_once_the_policy_permits_it_again";
+    if !is_inside(name, "") {
+        return;
+    }
+    let daemon = Daemon::start("revoked", OPEN);
+    let running = Running::start(daemon.run(&[word(over_daemon()), "5001", "revoked"]));
+    running.wait_for("ready");
+    daemon.reload(&OPEN.replace("listen = ", "# listen = "));
+    running.wait_for("gone");
+    daemon.reload(OPEN);
     assert_eq!(running.end(), Some(0));
 }
 

@@ -97,6 +97,33 @@ static void test_killed(void)
 	CHECK(send(far, "y", 1, 0) == 1 && recv(near, &byte, 1, 0) == 1 && byte == 'y');
 }
 
+/* The policy is changed after "ready" so that nobody may listen, and changed back after "gone". */
+static void test_revoked(void)
+{
+	int listener = listening(), near, far;
+	char byte;
+
+	CHECK(listener >= 0);
+	puts("ready");
+	fflush(stdout);
+	alarm(60);
+	while ((near = connected()) >= 0) {
+		close(near);
+		usleep(20000);
+	}
+	puts("gone");
+	fflush(stdout);
+	/* The listener goes on, and may have accepted some of those before. */
+	while ((near = connected()) < 0)
+		usleep(20000);
+	CHECK(send(near, "y", 1, 0) == 1);
+	do {
+		far = accept(listener, NULL, NULL);
+		CHECK(far >= 0);
+	} while (recv(far, &byte, 1, 0) != 1);
+	CHECK(byte == 'y');
+}
+
 /* While one direction is full, the other one carries data. */
 static void test_full(void)
 {
@@ -153,6 +180,8 @@ int main(int argc, char **argv)
 		test_lacking();
 	else if (!strcmp(argv[2], "killed"))
 		test_killed();
+	else if (!strcmp(argv[2], "revoked"))
+		test_revoked();
 	else if (!strcmp(argv[2], "full"))
 		test_full();
 	else if (!strcmp(argv[2], "bounded"))
