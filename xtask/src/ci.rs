@@ -18,16 +18,7 @@ pub(crate) fn run() -> Result<bool> {
         return Ok(false);
     }
     shell::run(&mut command_line("cargo fmt --all -- --check"))?;
-    // Tests wait much of their time, and two cores have room for the lints then.
-    let lints = lint::Beside::start()?;
-    let tested = programs();
-    let linted = lints.finish()?;
-    Ok(tested? && linted)
-}
-
-/// Counts instructions, attacks, fuzzes and tests. Returns whether all went well.
-fn programs() -> Result<bool> {
-    if !instructions::run(&instructions::Args::comparing())? {
+    if !lint::run()? || !instructions::run(&instructions::Args::comparing())? {
         return Ok(false);
     }
     test::build()?;

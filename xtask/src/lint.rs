@@ -1,13 +1,9 @@
 //! `cargo xtask lint`: lints, documentation, licences, and builds for other systems.
 
-use std::fs::{self, File};
-use std::path::PathBuf;
-use std::process::Child;
-
 use anyhow::Result;
 
 use dccp_dev::packages;
-use dccp_dev::shell::{self, command, idle_command};
+use dccp_dev::shell::{self, command};
 
 const CARGO_DENY: &str = "0.20.2";
 
@@ -26,35 +22,6 @@ pub(crate) fn run() -> Result<bool> {
     deny()?;
     elsewhere()?;
     Ok(true)
-}
-
-/// The lints, while other work leaves processors idle.
-pub(crate) struct Beside {
-    child: Child,
-    log: PathBuf,
-}
-
-impl Beside {
-    /// Starts them. They have a target folder of their own: cargo locks one while it builds there.
-    pub(crate) fn start() -> Result<Self> {
-        let folder = std::env::current_dir()?.join("target/lint");
-        fs::create_dir_all(&folder)?;
-        let log = folder.join("log");
-        let output = File::create(&log)?;
-        let mut lint = idle_command(&[std::env::current_exe()?]);
-        lint.arg("lint");
-        lint.env("CARGO_TARGET_DIR", &folder);
-        lint.stdout(output.try_clone()?).stderr(output);
-        let child = lint.spawn()?;
-        Ok(Self { child, log })
-    }
-
-    /// Waits for the end, and prints what they printed. Returns whether they found nothing.
-    pub(crate) fn finish(mut self) -> Result<bool> {
-        let success = self.child.wait()?.success();
-        print!("{}", String::from_utf8_lossy(&fs::read(&self.log)?));
-        Ok(success)
-    }
 }
 
 /// The documentation builds without a broken link.
