@@ -27,8 +27,6 @@ pub(crate) struct Reader {
     section: Section,
     /// Whether the current test has reported a skip already.
     counted: bool,
-    /// Whether the lines are those of a test that runs its program again, in the output of that test.
-    is_nested: bool,
     /// Skips of the test program being read.
     skips: Vec<String>,
     outcome: Outcome,
@@ -47,13 +45,6 @@ pub(crate) struct Outcome {
 impl Reader {
     /// Parses a line. Returns whether to print it.
     pub(crate) fn line(&mut self, line: &str) -> bool {
-        if self.section != Section::Progress && begins_program(line) {
-            self.is_nested = true;
-        }
-        if self.is_nested {
-            self.is_nested = !line.starts_with("test result: ");
-            return self.section != Section::Successes;
-        }
         if let Some(counts) = line.strip_prefix("test result: ") {
             self.end_of_program(counts);
             return true;
@@ -119,12 +110,6 @@ pub(crate) fn failed_programs(line: &str) -> Option<usize> {
     matches!(rest, "target failed:" | "targets failed:").then_some(number)
 }
 
-/// Whether `line` is `running 3 tests`.
-fn begins_program(line: &str) -> bool {
-    let words: Vec<_> = line.split(' ').collect();
-    matches!(words[..], ["running", _, "test" | "tests"])
-}
-
 /// The name in the line above a test's output.
 fn test_above_its_output(line: &str) -> Option<&str> {
     line.strip_prefix("---- ")?.strip_suffix(" stdout ----")
@@ -154,6 +139,7 @@ impl Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dccp_dev::rerun;
 
     fn read(text: &str, success: bool) -> (Tally, Vec<String>) {
         let mut reader = Reader::default();
@@ -269,10 +255,8 @@ test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; 
 
     #[test]
     fn output_of_a_test_that_runs_again_elsewhere_does_not_count() {
-        let nested = RUN.replace(
-            "thread panicked\n",
-            &format!("running 3 tests\n{RUN}thread panicked\n"),
-        );
+        let again = rerun::quoted(&["running 3 tests\n", RUN].concat());
+        let nested = RUN.replace("thread panicked\n", &again);
         let outcome = outcome(&nested, false);
         assert_eq!((outcome.tally.passed, outcome.tally.failed), (1, 1));
         assert_eq!(outcome.few_failures(1), Some(&["c".to_owned()][..]));

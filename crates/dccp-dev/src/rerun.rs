@@ -24,8 +24,18 @@ pub fn run(runner: &mut Command, name: &str, mark: &str) {
     let err = String::from_utf8_lossy(&output.stderr);
     assert!(
         output.status.success() && out.contains("1 passed"),
-        "{out}\n{err}"
+        "\n{}{}",
+        quoted(&out),
+        quoted(&err)
     );
+}
+
+/// The output of a run inside a test. Whoever counts the results of the tests must not take it for that of the test.
+pub fn quoted(output: &str) -> String {
+    output
+        .lines()
+        .flat_map(|line| ["  | ", line, "\n"])
+        .collect()
 }
 
 /// Whether this process is in a network namespace of its own. If not, runs the test `name` again inside a new one, after
