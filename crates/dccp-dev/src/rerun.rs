@@ -30,7 +30,7 @@ pub fn run(runner: &mut Command, name: &str, mark: &str) {
     );
 }
 
-/// The output of a run inside a test. Whoever counts the results of the tests must not take it for that of the test.
+/// Marks each line of a run inside a test, so that its results are not counted as results of other tests.
 pub fn quoted(output: &str) -> String {
     output
         .lines()
